@@ -1,0 +1,154 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Phase is a summary of where a ScheduledMachine is in its life. Conditions say why.
+// +kubebuilder:validation:Enum=Pending;Active;ShuttingDown;Inactive;Disabled;Terminated;EmergencyRemove;Error
+type Phase string
+
+// Phases of a ScheduledMachine.
+const (
+	// PhasePending: in schedule, the machine is on its way into the cluster.
+	PhasePending Phase = "Pending"
+	// PhaseActive: the Node is in the cluster.
+	PhaseActive Phase = "Active"
+	// PhaseShuttingDown: the schedule ended, the machine is leaving gracefully.
+	PhaseShuttingDown Phase = "ShuttingDown"
+	// PhaseInactive: outside the schedule, no machine.
+	PhaseInactive Phase = "Inactive"
+	// PhaseDisabled: spec.schedule.enabled is false, or a reclaim holds the machine out; no machine.
+	PhaseDisabled Phase = "Disabled"
+	// PhaseTerminated: spec.killSwitch is true; no machine.
+	PhaseTerminated Phase = "Terminated"
+	// PhaseEmergencyRemove: the owner wants the machine back, and it is being removed without grace.
+	PhaseEmergencyRemove Phase = "EmergencyRemove"
+	// PhaseError: the spec cannot be carried out; the Ready condition says why.
+	PhaseError Phase = "Error"
+)
+
+// Condition types of a ScheduledMachine.
+const (
+	// ConditionReady: the machine is where its schedule wants it.
+	ConditionReady = "Ready"
+	// ConditionChildClusterReachable: the child cluster answers under its kubeconfig Secret.
+	ConditionChildClusterReachable = "ChildClusterReachable"
+	// ConditionReclaimed: the machine was taken back by its owner and is held out until released.
+	ConditionReclaimed = "Reclaimed"
+	// ConditionNodeIdentityMismatch: the Node that CAPI mapped to the Machine does not carry the Machine's name. Nothing is done to it.
+	ConditionNodeIdentityMismatch = "NodeIdentityMismatch"
+)
+
+// ScheduledMachineStatus is written by the controller alone.
+type ScheduledMachineStatus struct {
+	// +optional
+	Phase Phase `json:"phase,omitempty"`
+	// message is one sentence for a person.
+	// +optional
+	Message string `json:"message,omitempty"`
+	// inSchedule says whether the schedule, enabled or not, covers the present moment.
+	// +optional
+	InSchedule bool `json:"inSchedule"`
+	// nextActivation is when the schedule next begins.
+	// +optional
+	NextActivation *metav1.Time `json:"nextActivation,omitempty"`
+	// nextCleanup is when the schedule next ends.
+	// +optional
+	NextCleanup *metav1.Time `json:"nextCleanup,omitempty"`
+	// lastScheduledTime is when the machine was last created.
+	// +optional
+	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
+	// +optional
+	MachineRef *corev1.ObjectReference `json:"machineRef,omitempty"`
+	// +optional
+	BootstrapRef *corev1.ObjectReference `json:"bootstrapRef,omitempty"`
+	// +optional
+	InfrastructureRef *corev1.ObjectReference `json:"infrastructureRef,omitempty"`
+	// nodeRef is the machine's Node in the child cluster.
+	// +optional
+	NodeRef *NodeReference `json:"nodeRef,omitempty"`
+	// +optional
+	ProviderID string `json:"providerID,omitempty"`
+	// appliedNodeTaints are the taints on the Node that the controller put there.
+	// +optional
+	// +listType=atomic
+	AppliedNodeTaints []NodeTaint `json:"appliedNodeTaints,omitempty"`
+	// reclaim is the last emergency removal, and the hold that follows it.
+	// +optional
+	Reclaim *ReclaimStatus `json:"reclaim,omitempty"`
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// NodeReference names a Node of the child cluster.
+type NodeReference struct {
+	Name string `json:"name"`
+	// +optional
+	UID types.UID `json:"uid,omitempty"`
+}
+
+// ReclaimStatus is the durable record of one emergency removal. It is written before anything is deleted, so that a
+// restart at any point resumes it, and stays as a hold until the owner releases the machine. Times have microseconds.
+type ReclaimStatus struct {
+	// id identifies this removal; the value of the release annotation.
+	ID string `json:"id"`
+	// nodeName and nodeUID are the Node that asked.
+	NodeName string `json:"nodeName"`
+	// +optional
+	NodeUID types.UID `json:"nodeUID,omitempty"`
+	// machineUID is the Machine to delete, never one of the same name that came later.
+	// +optional
+	MachineUID types.UID `json:"machineUID,omitempty"`
+	// reason is the node's text, cut to 256 printable bytes.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// podsDeleted is how many pods were deleted.
+	// +optional
+	PodsDeleted int32 `json:"podsDeleted,omitempty"`
+	// requestedAt is the agent's time, or the time of observation when that was missing, garbled or in the future.
+	RequestedAt metav1.MicroTime `json:"requestedAt"`
+	// observedAt is when the controller saw the request.
+	ObservedAt metav1.MicroTime `json:"observedAt"`
+	// +optional
+	CordonedAt *metav1.MicroTime `json:"cordonedAt,omitempty"`
+	// podsDeletedAt is when the last pod's DELETE was accepted.
+	// +optional
+	PodsDeletedAt *metav1.MicroTime `json:"podsDeletedAt,omitempty"`
+	// nodeDeletedAt is when the Node was gone.
+	// +optional
+	NodeDeletedAt *metav1.MicroTime `json:"nodeDeletedAt,omitempty"`
+	// podsGoneAt is when the last deleted pod was gone from the API, or the wait for that was given up.
+	// +optional
+	PodsGoneAt *metav1.MicroTime `json:"podsGoneAt,omitempty"`
+	// machineDeletedAt is when the Machine's DELETE was accepted.
+	// +optional
+	MachineDeletedAt *metav1.MicroTime `json:"machineDeletedAt,omitempty"`
+	// scheduleDisabledAt is when spec.schedule.enabled was set to false. Unset under afterReclaim: Hold.
+	// +optional
+	ScheduleDisabledAt *metav1.MicroTime `json:"scheduleDisabledAt,omitempty"`
+	// eventRecordedAt is when the EmergencyReclaim event was stored.
+	// +optional
+	EventRecordedAt *metav1.MicroTime `json:"eventRecordedAt,omitempty"`
+	// annotationsClearedAt is when the request was known to be off the Node; last on the child cluster.
+	// +optional
+	AnnotationsClearedAt *metav1.MicroTime `json:"annotationsClearedAt,omitempty"`
+	// machineGoneAt is when the Machine was gone; the removal is then complete and the phase is Disabled.
+	// +optional
+	MachineGoneAt *metav1.MicroTime `json:"machineGoneAt,omitempty"`
+	// releasedAt is when the owner gave the machine back to its schedule. Until then it is held out.
+	// +optional
+	ReleasedAt *metav1.MicroTime `json:"releasedAt,omitempty"`
+}
+
+// Complete says that the Machine is gone.
+func (r *ReclaimStatus) Complete() bool { return r != nil && r.MachineGoneAt != nil }
+
+// Holds says that the machine must stay out of the cluster.
+func (r *ReclaimStatus) Holds() bool { return r != nil && r.ReleasedAt == nil }
