@@ -1,0 +1,47 @@
+package capi
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+)
+
+// Bootstrap builds the bootstrap object. An error names the field of the ScheduledMachine that is wrong.
+func Bootstrap(sm *v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error) {
+	return provided(sm, sm.Spec.BootstrapSpec, "spec.bootstrapSpec")
+}
+
+// Infrastructure builds the infrastructure object. An error names the field of the ScheduledMachine that is wrong.
+func Infrastructure(sm *v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error) {
+	return provided(sm, sm.Spec.InfrastructureSpec, "spec.infrastructureSpec")
+}
+
+// UsesSystemHostname says that k0smotron names the Node after the host. Otherwise it has the Machine's name.
+func UsesSystemHostname(sm *v1alpha1.ScheduledMachine) bool {
+	spec, err := specOf(sm.Spec.BootstrapSpec, "spec.bootstrapSpec")
+	uses, _ := spec["useSystemHostname"].(bool)
+	return err == nil && uses
+}
+
+func provided(sm *v1alpha1.ScheduledMachine, template v1alpha1.ObjectTemplate, path string) (*unstructured.Unstructured, error) {
+	spec, err := specOf(template, path)
+	if err != nil {
+		return nil, err
+	}
+	object := newObject(sm, schema.FromAPIVersionAndKind(template.APIVersion, template.Kind))
+	object.Object["spec"] = spec
+	return object, nil
+}
+
+// specOf decodes a provider's spec as it is, whatever it says: its own schema judges it.
+func specOf(template v1alpha1.ObjectTemplate, path string) (map[string]any, error) {
+	var spec map[string]any
+	if err := json.Unmarshal(template.Spec.Raw, &spec); err != nil || spec == nil {
+		return nil, fmt.Errorf("%s.spec: must be an object, the spec of the %s to create, for example {version: v1.34.1+k0s.0}", path, template.Kind)
+	}
+	return spec, nil
+}
