@@ -133,6 +133,9 @@ type ReclaimStatus struct {
 	// scheduleDisabledAt is when spec.schedule.enabled was set to false. Unset under afterReclaim: Hold.
 	// +optional
 	ScheduleDisabledAt *metav1.MicroTime `json:"scheduleDisabledAt,omitempty"`
+	// scheduleDisabledGeneration is metadata.generation after that; only a later spec can be the owner's way back.
+	// +optional
+	ScheduleDisabledGeneration int64 `json:"scheduleDisabledGeneration,omitempty"`
 	// eventRecordedAt is when the EmergencyReclaim event was stored.
 	// +optional
 	EventRecordedAt *metav1.MicroTime `json:"eventRecordedAt,omitempty"`

@@ -1,0 +1,14 @@
+// Package eject removes a machine from its child cluster without grace, because its owner wants it back now.
+//
+// A request on a Node becomes a durable record, status.reclaim, before anything is deleted. From then on every step is derived from that
+// record and from what is there, so that a crash, a conflict or a lost watch at any point ends in the same state:
+//
+//	record stored → Node deleted ┐
+//	cordoned                     ├→ pods gone, or waited for long enough → Machine deleted → Machine gone: phase Disabled
+//	pods deleted                 ┘   meanwhile: schedule off, events, request cleared
+//
+// The record stays as a hold until the owner releases the machine: as long as it holds, no other controller creates the Machine, and a
+// Node that shows up again is removed on sight.
+//
+// The package must not know schedules, nor how Machines are made.
+package eject

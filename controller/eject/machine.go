@@ -1,0 +1,61 @@
+package eject
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/controller/machine"
+)
+
+// deleteMachine deletes the Machine once its pods are gone: the DELETE makes k0smotron stop the kubelet, and then nobody kills containers.
+func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.MachineDeletedAt != nil || record.PodsGoneAt == nil {
+		return 0, nil
+	}
+	if err := machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), record.MachineUID); err != nil {
+		return 0, err
+	}
+	record.MachineDeletedAt = microtime(r.Now())
+	return 0, nil
+}
+
+// clearRequest takes the request off the Node, last of all on the child cluster, in case the Node is still there.
+func (r *Reconciler) clearRequest(ctx context.Context, s *scope) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.AnnotationsClearedAt != nil || record.MachineDeletedAt == nil || s.child == nil {
+		return 0, nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null,%q:null,%q:null}}}`, record.NodeUID,
+		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt)
+	node := &corev1.Node{}
+	node.Name = record.NodeName
+	err := s.child.Do(ctx, func(ctx context.Context) error {
+		return s.child.Client.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch))
+	})
+	if err != nil && !gone(err) {
+		return 0, fmt.Errorf("clearing the request on Node %s: %w", record.NodeName, err)
+	}
+	record.AnnotationsClearedAt = microtime(r.Now())
+	return 0, nil
+}
+
+// awaitMachine ends the removal when the Machine is gone; its watch wakes us.
+func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.MachineDeletedAt == nil {
+		return 0, nil
+	}
+	left, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(s.sm))
+	if err != nil || left != nil && left.GetUID() == record.MachineUID {
+		return 0, err
+	}
+	record.MachineGoneAt = microtime(r.Now())
+	return 0, nil
+}

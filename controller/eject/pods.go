@@ -1,0 +1,131 @@
+package eject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+)
+
+// firstGrace is one second rather than none: every kubelet takes both as one second or two, but with it the pod stays in the API until its
+// containers are dead, so that the API tells when that is.
+const firstGrace = 1
+
+// podPoll is how often the API is asked whether the pods are gone.
+const podPoll = 250 * time.Millisecond
+
+// deletePods deletes the node's pods, all at once. No eviction, so no PodDisruptionBudget is asked; an error on one stops no other.
+func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) error {
+	if s.sm.Status.Reclaim.PodsDeletedAt != nil {
+		return nil
+	}
+	pods, err := r.pods(ctx, s)
+	if err != nil {
+		return err
+	}
+	if err := deleteAll(ctx, s, pods, firstGrace); err != nil {
+		return err
+	}
+	times.PodsDeletedAt, times.PodsDeleted = microtime(r.Now()), int32(len(pods)) //nolint:gosec // a node has some hundred pods
+	return nil
+}
+
+// awaitPods waits until the deleted pods are gone. After PodKillWait it gives up, and takes what is left off the API.
+func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.PodsGoneAt != nil {
+		return 0, nil
+	}
+	left, err := r.podsLeft(ctx, s)
+	overdue := r.Now().Sub(record.ObservedAt.Time) >= r.PodKillWait
+	if overdue && err == nil {
+		err = deleteAll(ctx, s, left, 0)
+	}
+	if overdue || err == nil && len(left) == 0 && record.PodsDeletedAt != nil {
+		record.PodsGoneAt = microtime(r.Now())
+		return 0, err
+	}
+	return podPoll, err
+}
+
+func (r *Reconciler) podsLeft(ctx context.Context, s *scope) ([]metav1.PartialObjectMetadata, error) {
+	if s.child == nil {
+		return nil, fmt.Errorf("the child cluster is not reachable: %w", s.childErr)
+	}
+	pods, err := r.pods(ctx, s)
+	var left []metav1.PartialObjectMetadata
+	for _, pod := range pods {
+		if len(pod.Finalizers) == 0 { // the others stay Terminating for as long as somebody else wants
+			left = append(left, pod)
+		}
+	}
+	return left, err
+}
+
+// pods lists the node's pods that have to go.
+func (r *Reconciler) pods(ctx context.Context, s *scope) ([]metav1.PartialObjectMetadata, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	onNode := client.MatchingFields{"spec.nodeName": s.sm.Status.Reclaim.NodeName}
+	err := s.child.Do(ctx, func(ctx context.Context) error { return s.child.Client.List(ctx, list, onNode) })
+	if err != nil {
+		return nil, fmt.Errorf("listing the pods of Node %s: %w", s.sm.Status.Reclaim.NodeName, err)
+	}
+	var pods []metav1.PartialObjectMetadata
+	for _, pod := range list.Items {
+		if !isMirror(&pod) && !isDaemon(&pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods, nil
+}
+
+// isMirror: the kubelet's picture of a static pod; it is not the API's to delete.
+func isMirror(pod *metav1.PartialObjectMetadata) bool {
+	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	return ok
+}
+
+// isDaemon: its DaemonSet would make it again at once; it goes with the Node.
+func isDaemon(pod *metav1.PartialObjectMetadata) bool {
+	owner := metav1.GetControllerOf(pod)
+	return owner != nil && owner.Kind == "DaemonSet"
+}
+
+func deleteAll(ctx context.Context, s *scope, pods []metav1.PartialObjectMetadata, grace int64) error {
+	deletes := make([]func() error, len(pods))
+	for i := range pods {
+		deletes[i] = func() error { return deletePod(ctx, s, &pods[i], grace) }
+	}
+	if err := parallel(deletes...); err != nil {
+		return fmt.Errorf("deleting pods: %w", firstFew(err))
+	}
+	return nil
+}
+
+func deletePod(ctx context.Context, s *scope, pod *metav1.PartialObjectMetadata, grace int64) error {
+	uid := pod.UID
+	err := s.child.Do(ctx, func(ctx context.Context) error {
+		return s.child.Client.Delete(ctx, pod, client.GracePeriodSeconds(grace), client.Preconditions{UID: &uid})
+	})
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// firstFew keeps a hundred equal errors out of one log line.
+func firstFew(err error) error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) <= 3 {
+		return err
+	}
+	all := joined.Unwrap()
+	return errors.Join(all[0], all[1], fmt.Errorf("and %d more", len(all)-2))
+}

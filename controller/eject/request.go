@@ -1,0 +1,112 @@
+package eject
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/machine"
+)
+
+// watch looks for a request on the machine's Node, and begins the removal when there is one.
+func (r *Reconciler) watch(ctx context.Context, s *scope) (ctrl.Result, error) {
+	if s.child == nil {
+		return ctrl.Result{}, nil // told again when it is connected
+	}
+	found, err := r.find(ctx, s.sm, r.Client, s.child.Reader)
+	if err != nil || !found.asked {
+		return ctrl.Result{}, err
+	}
+	if len(s.sm.Spec.KillIfCommands) == 0 {
+		return ctrl.Result{}, r.ignore(ctx, s.sm, found)
+	}
+	// A cache that lags must not remove a new Machine or Node on an old request: the same look again, at the API servers.
+	err = s.child.Do(ctx, func(ctx context.Context) error {
+		found, err = r.find(ctx, s.sm, r.Live, s.child.Client)
+		return err
+	})
+	if err != nil || !found.asked {
+		return ctrl.Result{}, err
+	}
+	s.sm.Status.Reclaim = record(s.sm, found)
+	ctrl.LoggerFrom(ctx).Info("Emergency removal begins",
+		"node", found.node.Name, "reason", found.request.Reason, "reclaim", s.sm.Status.Reclaim.ID)
+	return r.remove(ctx, s)
+}
+
+// finding is a machine, its Node, and whether that Node asks to leave.
+type finding struct {
+	machine  *unstructured.Unstructured
+	node     *corev1.Node
+	request  reclaim.Request
+	observed metav1.MicroTime
+	asked    bool
+}
+
+// find looks for the request of a ScheduledMachine's own Node. A Machine that is not ours, is not mapped to a Node yet, or is mapped to a Node
+// that may be somebody else's has none.
+func (r *Reconciler) find(ctx context.Context, sm *v1alpha1.ScheduledMachine, management, nodes client.Reader) (finding, error) {
+	found, err := machine.Get(ctx, management, r.Version, client.ObjectKeyFromObject(sm))
+	if err != nil || found == nil || !capi.OwnedBy(found, sm) {
+		return finding{}, err
+	}
+	name, err := r.nodeName(ctx, sm, found)
+	if err != nil || name == "" {
+		return finding{}, err
+	}
+	f := finding{machine: found, node: &corev1.Node{}}
+	if err := nodes.Get(ctx, types.NamespacedName{Name: name}, f.node); err != nil {
+		return finding{}, ignoreNotFound(err, "reading Node %s", name)
+	}
+	f.observed = metav1.NewMicroTime(r.Now())
+	f.request, f.asked = reclaim.RequestFrom(f.node.Annotations, f.observed.Time)
+	return f, nil
+}
+
+// nodeName is capi.NodeName with the cluster's other Machines from the cache; empty on a mismatch, which the ordinary reconciler reports.
+func (r *Reconciler) nodeName(ctx context.Context, sm *v1alpha1.ScheduledMachine, own *unstructured.Unstructured) (string, error) {
+	all, err := machine.List(ctx, r.Client, r.Version, sm.Namespace)
+	if err != nil {
+		return "", err
+	}
+	name, err := capi.NodeName(sm, own, all)
+	var mismatch *capi.MismatchError
+	if errors.As(err, &mismatch) {
+		return "", nil
+	}
+	return name, err
+}
+
+// record is the durable form of a request. Its id depends only on what is removed, so that a record that was lost comes back the same.
+func record(sm *v1alpha1.ScheduledMachine, f finding) *v1alpha1.ReclaimStatus {
+	sum := sha256.Sum256([]byte(string(sm.UID) + "/" + string(f.machine.GetUID()) + "/" + string(f.node.UID)))
+	return &v1alpha1.ReclaimStatus{
+		ID:          hex.EncodeToString(sum[:])[:10],
+		NodeName:    f.node.Name,
+		NodeUID:     f.node.UID,
+		MachineUID:  f.machine.GetUID(),
+		Reason:      f.request.Reason,
+		RequestedAt: metav1.NewMicroTime(f.request.At),
+		ObservedAt:  f.observed,
+	}
+}
+
+func ignoreNotFound(err error, format string, args ...any) error {
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf(format+": %w", append(args, err)...)
+}

@@ -1,0 +1,124 @@
+package eject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+)
+
+// volumeWait is how long the Node's DELETE waits for volumes in use: without the Node, the attach/detach controller takes them as
+// mounted for six minutes more.
+const volumeWait = 3 * time.Second
+
+// volumePoll is how often the Node is asked meanwhile.
+const volumePoll = 200 * time.Millisecond
+
+// strike does what can be done at once: it stores the record and then deletes the Node, while the Node is cordoned and its pods are deleted.
+// Only the Node's DELETE needs the record: a cordon and a deleted pod of a machine whose removal is then forgotten do no lasting harm, and the
+// request is still there to begin again.
+func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.NodeDeletedAt != nil && record.PodsDeletedAt != nil {
+		return 0, nil
+	}
+	if s.child == nil {
+		return 0, errors.Join(r.save(ctx, s), fmt.Errorf("the child cluster is not reachable: %w", s.childErr))
+	}
+	var wait time.Duration
+	var times v1alpha1.ReclaimStatus
+	err := parallel(
+		func() error { return r.deletePods(ctx, s, &times) },
+		func() error { return r.cordon(ctx, s, &times) },
+		func() (err error) {
+			if err := r.save(ctx, s); err != nil {
+				return err
+			}
+			wait, err = r.deleteNode(ctx, s, &times)
+			return err
+		},
+	)
+	take(&record.CordonedAt, times.CordonedAt)
+	take(&record.NodeDeletedAt, times.NodeDeletedAt)
+	if times.PodsDeletedAt != nil {
+		record.PodsDeletedAt, record.PodsDeleted = times.PodsDeletedAt, times.PodsDeleted
+	}
+	return wait, err
+}
+
+func take[T any](dst **T, src *T) {
+	if *dst == nil {
+		*dst = src
+	}
+}
+
+// parallel runs all, and joins their errors.
+func parallel(all ...func() error) error {
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, run := range all {
+		group.Go(func() { errs[i] = run() })
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// cordon keeps the scheduler away until the Node is gone. The UID in the patch makes it fail on another Node of that name.
+func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) error {
+	record := s.sm.Status.Reclaim
+	if record.CordonedAt != nil || record.NodeDeletedAt != nil {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":true}}`, record.NodeUID)
+	node := &corev1.Node{}
+	node.Name = record.NodeName
+	err := s.child.Do(ctx, func(ctx context.Context) error {
+		return s.child.Client.Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, patch))
+	})
+	if gone(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("cordoning Node %s: %w", record.NodeName, err)
+	}
+	times.CordonedAt = microtime(r.Now())
+	return nil
+}
+
+// deleteNode deletes the Node that asked, never a later one of its name.
+func (r *Reconciler) deleteNode(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) (time.Duration, error) {
+	record := s.sm.Status.Reclaim
+	if record.NodeDeletedAt != nil {
+		return 0, nil
+	}
+	node := &corev1.Node{}
+	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: record.NodeName}, node); err == nil &&
+		node.UID == record.NodeUID && len(node.Status.VolumesInUse) > 0 && r.Now().Sub(record.ObservedAt.Time) < volumeWait {
+		return volumePoll, nil
+	}
+	err := r.deleteNodeByUID(ctx, s, record.NodeName, record.NodeUID)
+	if err != nil && !gone(err) {
+		return 0, fmt.Errorf("deleting Node %s: %w", record.NodeName, err)
+	}
+	times.NodeDeletedAt = microtime(r.Now())
+	return 0, nil
+}
+
+func (r *Reconciler) deleteNodeByUID(ctx context.Context, s *scope, name string, uid types.UID) error {
+	node := &corev1.Node{}
+	node.Name = name
+	return s.child.Do(ctx, func(ctx context.Context) error {
+		return s.child.Client.Delete(ctx, node, client.Preconditions{UID: &uid})
+	})
+}
+
+// gone says that the object of that UID does not exist: no object of the name, or one with another UID, which is a conflict.
+func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }

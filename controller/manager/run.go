@@ -1,0 +1,97 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/child"
+	"5spot.finos.org/node-reclaim/controller/eject"
+	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/scheduledmachine"
+)
+
+// Run runs the controllers against a management cluster until ctx ends.
+func Run(ctx context.Context, cluster *rest.Config, o Options) error {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	logger := o.logger()
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	mgr, err := newManager(cluster, o)
+	if err != nil {
+		return fmt.Errorf("connecting to the management cluster: %w", err)
+	}
+	children := child.NewCache(mgr.GetClient(), logger)
+	defer children.Close()
+	if err := addControllers(mgr, children, o); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
+	cluster.QPS = -1 // an emergency is a burst by nature; the API server's own fairness bounds it
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
+		Scheme:                 scheme,
+		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress: o.HealthAddress,
+		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
+			// Of all Secrets only Cluster API's are read.
+			&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", child.SecretType)},
+		}},
+		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return mgr, mgr.AddHealthzCheck("ping", healthz.Ping)
+}
+
+func addControllers(mgr ctrl.Manager, children *child.Cache, o Options) error {
+	version, err := machine.Discover(mgr.GetRESTMapper())
+	if err != nil {
+		return err
+	}
+	changed := make(chan event.GenericEvent)
+	instance, _ := os.Hostname() // only a name in events
+	ejector := &eject.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
+		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now, PodKillWait: o.PodKillWait, Instance: instance,
+	}
+	ordinary := &scheduledmachine.Reconciler{
+		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
+		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now,
+	}
+	connector := &child.Reconciler{Client: mgr.GetClient(), Cache: children, Changed: changed}
+	for _, setup := range []func() error{
+		func() error { return ejector.SetupWithManager(mgr) },
+		func() error { return ordinary.SetupWithManager(mgr, changed) },
+		func() error { return connector.SetupWithManager(mgr) },
+	} {
+		if err := setup(); err != nil {
+			return fmt.Errorf("setting up the controllers: %w", err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package scheduledmachine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	toolsevents "k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/child"
+	"5spot.finos.org/node-reclaim/controller/machine"
+)
+
+const workers = 10
+
+// Reconciler keeps Machines where their schedules want them.
+type Reconciler struct {
+	// Client reads from the manager's cache; Live reads from the API server.
+	Client client.Client
+	Live   client.Reader
+	// Children are the connections to the child clusters.
+	Children *child.Cache
+	// Version of the Machines that the management cluster serves.
+	Version capi.Version
+	// Events reports phases.
+	Events toolsevents.EventRecorder
+	// Now is the clock.
+	Now func() time.Time
+}
+
+// SetupWithManager registers the controller. changed tells of ScheduledMachines whose child cluster was connected or lost.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("scheduledmachine").
+		For(&v1alpha1.ScheduledMachine{}).
+		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
+		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		Complete(reconcile.AsReconciler[*v1alpha1.ScheduledMachine](r.Client, r))
+}
+
+// Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
+func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachine) (result ctrl.Result, err error) {
+	if sm.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(sm, v1alpha1.Finalizer) {
+		return ctrl.Result{}, r.Client.Update(ctx, sm) // its own watch event comes back for the rest
+	}
+	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
+	defer func() { err = errors.Join(err, r.save(ctx, s)) }()
+	for _, run := range []func(context.Context, *scope) error{
+		r.readSchedule, r.readMachine, r.readNode, r.settle,
+	} {
+		if err := run(ctx, s); err != nil {
+			s.fault = errors.Join(s.fault, err)
+			break
+		}
+	}
+	s.conclude()
+	if retry(s.fault) {
+		return ctrl.Result{}, s.fault
+	}
+	return ctrl.Result{RequeueAfter: s.wakeAfter()}, nil
+}
+
+func key(sm *v1alpha1.ScheduledMachine) types.NamespacedName { return client.ObjectKeyFromObject(sm) }

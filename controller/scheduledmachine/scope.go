@@ -1,0 +1,130 @@
+package scheduledmachine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/child"
+	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/schedule"
+)
+
+// scope is what one reconcile knows of its ScheduledMachine.
+type scope struct {
+	// sm is changed on the way and saved once, at the end; before is how it was read.
+	sm, before *v1alpha1.ScheduledMachine
+	now        time.Time
+	// machine is ours, or nil.
+	machine *unstructured.Unstructured
+	// fault is why the reconcile ended early.
+	fault error
+	// finished: the finalizer is off, nothing is left to write to.
+	finished bool
+}
+
+// Fault is something that a person has to change. It becomes phase Error and the Ready condition, and is looked at again after a while.
+type Fault struct{ Reason, Message string }
+
+func (f *Fault) Error() string { return f.Message }
+
+// retry says that an error is the API's, not a person's, and is best tried again with back-off.
+func retry(err error) bool {
+	var fault *Fault
+	return err != nil && !errors.As(err, &fault)
+}
+
+func (r *Reconciler) readSchedule(_ context.Context, s *scope) error {
+	parsed, err := schedule.Parse(s.sm.Spec.Schedule)
+	if err != nil {
+		return &Fault{Reason: "InvalidSchedule", Message: err.Error()}
+	}
+	status := &s.sm.Status
+	status.InSchedule = parsed.Active(s.now)
+	status.NextActivation = edge(parsed.NextStart(s.now))
+	status.NextCleanup = edge(parsed.NextEnd(s.now))
+	return nil
+}
+
+func edge(t time.Time, ok bool) *metav1.Time {
+	if !ok {
+		return nil
+	}
+	m := metav1.NewTime(t)
+	return &m
+}
+
+// readMachine finds the Machine of our name. One that somebody else made is never touched.
+func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
+	found, err := machine.Get(ctx, r.Client, r.Version, key(s.sm))
+	if err != nil || found == nil {
+		return err
+	}
+	if !capi.OwnedBy(found, s.sm) {
+		return foreign("Machine", s.sm)
+	}
+	s.machine = found
+	return nil
+}
+
+func foreign(kind string, sm *v1alpha1.ScheduledMachine) error {
+	return &Fault{Reason: "NameTaken", Message: fmt.Sprintf(
+		"%s %s exists and was not made for this ScheduledMachine; rename the ScheduledMachine or remove that object", kind, key(sm))}
+}
+
+// readNode notes which Node the Machine has become, and whether its cluster can be reached.
+func (r *Reconciler) readNode(ctx context.Context, s *scope) error {
+	connection, err := r.Children.Get(child.Key(s.sm))
+	s.setReachable(err)
+	name, err := r.nodeName(ctx, s)
+	if err != nil {
+		return err
+	}
+	s.sm.Status.NodeRef = nil
+	if connection == nil || name == "" {
+		return nil
+	}
+	node := &corev1.Node{}
+	if err := connection.Reader.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
+		return ignoreNotFound(err, "reading Node "+name)
+	}
+	s.sm.Status.NodeRef = &v1alpha1.NodeReference{Name: name, UID: node.UID}
+	s.sm.Status.ProviderID = node.Spec.ProviderID
+	return nil
+}
+
+func (r *Reconciler) nodeName(ctx context.Context, s *scope) (string, error) {
+	if s.machine == nil {
+		meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionNodeIdentityMismatch)
+		return "", nil
+	}
+	all, err := machine.List(ctx, r.Client, r.Version, s.sm.Namespace)
+	if err != nil {
+		return "", err
+	}
+	name, err := capi.NodeName(s.sm, s.machine, all)
+	var mismatch *capi.MismatchError
+	if errors.As(err, &mismatch) {
+		s.setCondition(v1alpha1.ConditionNodeIdentityMismatch, metav1.ConditionTrue, "NodeNotOurs", mismatch.Fault)
+		return "", nil
+	}
+	meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionNodeIdentityMismatch)
+	return name, err
+}
+
+func ignoreNotFound(err error, doing string) error {
+	if err == nil || apierrors.IsNotFound(err) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}

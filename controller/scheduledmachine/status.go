@@ -1,0 +1,137 @@
+package scheduledmachine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/events"
+)
+
+// faultRetry is when a fault that a person has to mend is looked at again.
+const faultRetry = 30 * time.Second
+
+// save stores the status when it changed. A conflict means that something else decided meanwhile: the next reconcile sees it.
+func (r *Reconciler) save(ctx context.Context, s *scope) error {
+	if s.finished || equality.Semantic.DeepEqual(s.before.Status, s.sm.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, s.sm); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return fmt.Errorf("storing status: %w", err)
+	}
+	events.Phase(r.Events, s.sm, s.before.Status.Phase)
+	return nil
+}
+
+// conclude derives phase, refs and conditions from what the reconcile found.
+func (s *scope) conclude() {
+	if s.ejecting() || retry(s.fault) {
+		return // eject describes its own work; an API error says nothing about the machine
+	}
+	status := &s.sm.Status
+	status.ObservedGeneration = s.sm.Generation
+	s.setRefs()
+	var message string
+	if s.fault != nil {
+		status.Phase, message = v1alpha1.PhaseError, s.fault.Error()
+	} else {
+		status.Phase, message = s.phase()
+	}
+	if status.Phase != v1alpha1.PhaseDisabled || !status.Reclaim.Holds() { // then eject's message says how to come back
+		status.Message = message
+	}
+	s.setReady(message)
+}
+
+func (s *scope) phase() (v1alpha1.Phase, string) {
+	switch {
+	case !s.sm.DeletionTimestamp.IsZero():
+		return v1alpha1.PhaseShuttingDown, "Waiting for the Machine to be gone"
+	case s.wanted() && s.sm.Status.NodeRef != nil:
+		return v1alpha1.PhaseActive, ""
+	case s.wanted():
+		return v1alpha1.PhasePending, "Waiting for the Node to join its cluster"
+	case s.machine != nil:
+		return v1alpha1.PhaseShuttingDown, "Waiting for the Machine to be gone"
+	case s.sm.Spec.KillSwitch:
+		return v1alpha1.PhaseTerminated, "spec.killSwitch is true"
+	case s.sm.Status.Reclaim.Holds():
+		return v1alpha1.PhaseDisabled, "Held out after a reclaim"
+	case !s.enabled():
+		return v1alpha1.PhaseDisabled, "spec.schedule.enabled is false"
+	}
+	return v1alpha1.PhaseInactive, ""
+}
+
+func (s *scope) setReady(message string) {
+	phase := s.sm.Status.Phase
+	status, reason := metav1.ConditionFalse, string(phase)
+	switch phase {
+	case v1alpha1.PhaseActive, v1alpha1.PhaseInactive, v1alpha1.PhaseDisabled, v1alpha1.PhaseTerminated:
+		status = metav1.ConditionTrue
+	case v1alpha1.PhaseError:
+		if fault, ok := s.fault.(*Fault); ok { //nolint:errorlint // conclude got it unwrapped
+			reason = fault.Reason
+		}
+	}
+	s.setCondition(v1alpha1.ConditionReady, status, reason, message)
+}
+
+func (s *scope) setReachable(err error) {
+	if err != nil {
+		s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionFalse, "NotConnected", err.Error())
+		return
+	}
+	s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionTrue, "Connected", "")
+}
+
+func (s *scope) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&s.sm.Status.Conditions, metav1.Condition{
+		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: s.sm.Generation,
+	})
+}
+
+// setRefs names the three objects while there is a Machine; they are all named like the ScheduledMachine.
+func (s *scope) setRefs() {
+	status := &s.sm.Status
+	status.MachineRef, status.BootstrapRef, status.InfrastructureRef = nil, nil, nil
+	if s.machine == nil {
+		status.ProviderID = ""
+		return
+	}
+	status.MachineRef = s.ref(s.machine.GetAPIVersion(), s.machine.GetKind())
+	status.MachineRef.UID = s.machine.GetUID()
+	status.BootstrapRef = s.ref(s.sm.Spec.BootstrapSpec.APIVersion, s.sm.Spec.BootstrapSpec.Kind)
+	status.InfrastructureRef = s.ref(s.sm.Spec.InfrastructureSpec.APIVersion, s.sm.Spec.InfrastructureSpec.Kind)
+}
+
+func (s *scope) ref(apiVersion, kind string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: s.sm.Namespace, Name: s.sm.Name}
+}
+
+// wakeAfter is the time to the next edge of the schedule: everything else wakes us by a watch.
+func (s *scope) wakeAfter() time.Duration {
+	if s.fault != nil {
+		return faultRetry
+	}
+	var wake time.Duration
+	for _, edge := range []*metav1.Time{s.sm.Status.NextActivation, s.sm.Status.NextCleanup} {
+		if edge == nil {
+			continue
+		}
+		if d := edge.Sub(s.now); wake == 0 || d < wake {
+			wake = max(d, time.Millisecond)
+		}
+	}
+	return wake
+}
