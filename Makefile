@@ -1,0 +1,55 @@
+# The two commands to know are `make demo` and `make test`; `make` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+# Pinned in tools/dev/go.mod. Built on first use, then taken from Go's build cache.
+TOOL := go tool -modfile=$(CURDIR)/tools/dev/go.mod
+SCRIPTS = $(shell git ls-files -co --exclude-standard '*.sh' '*.bats' .ci/run)
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: $(addprefix build-,$(wildcard agent controller)) ## Build the agent and the controller, static, into bin/
+
+build-agent: PROGRAM := 5spot-reclaim-agent
+build-controller: PROGRAM := 5spot-controller
+.PHONY: build-agent build-controller
+build-agent build-controller: build-%:
+	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/$(PROGRAM) ./$*
+
+.PHONY: demo
+demo: controlplane ## Lend a machine to a cluster, start `java` on it, and time how it leaves
+	go run ./demo
+
+.PHONY: controlplane
+controlplane: ## Build etcd, kube-apiserver, kubectl and the CAPI core manager into the user's cache
+	tools/controlplane/build.sh
+
+.PHONY: test
+test: controlplane ## Run every test; the last line is the total
+	@hack/test.sh
+
+.PHONY: bats
+bats: ## Run the shell tool's tests alone
+	bats/run.sh
+
+.PHONY: lint
+lint: ## Check Go and shell style
+	@hack/need.sh shellcheck
+	$(TOOL) golangci-lint run
+	shellcheck $(SCRIPTS)
+	$(TOOL) shfmt -i 2 -ci -d $(SCRIPTS)
+
+.PHONY: generate
+generate: ## Write the CRD, the deepcopy functions and docs/api.md from api/v1alpha1
+	$(TOOL) controller-gen object crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
+	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/api.md --log-level=ERROR \
+	  --config=tools/dev/api-docs/config.yaml --templates-dir=tools/dev/api-docs
+
+.PHONY: verify
+verify: ## Fail when a generated file or a go.mod is stale
+	@hack/verify.sh
