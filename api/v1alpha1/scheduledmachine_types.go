@@ -26,7 +26,7 @@ const (
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeRef.name`
 // +kubebuilder:printcolumn:name="In-schedule",type=boolean,JSONPath=`.status.inSchedule`
-// +kubebuilder:printcolumn:name="Next",type=date,JSONPath=`.status.nextActivation`
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextActivation`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reclaim.reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name: at most 63 characters, because the Machine and its Node carry the same name, for example ws-1"
@@ -34,8 +34,10 @@ type ScheduledMachine struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
+	// spec is what the owner and the platform want.
 	// +required
 	Spec ScheduledMachineSpec `json:"spec"`
+	// status is what the controller made of it.
 	// +optional
 	Status ScheduledMachineStatus `json:"status,omitempty"`
 }
@@ -76,12 +78,12 @@ type ScheduledMachineSpec struct {
 	// +optional
 	MachineTemplate *MachineTemplate `json:"machineTemplate,omitempty"`
 
-	// priority orders machines that are due at the same moment: higher first. 0 to 100.
+	// priority orders machines that are due at the same moment: higher first. 0 to 100. A pointer, because 0 is not the default.
 	// +optional
 	// +kubebuilder:default=50
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
-	Priority int32 `json:"priority,omitempty"`
+	Priority *int32 `json:"priority,omitempty"`
 
 	// gracefulShutdownTimeout is the time between the end of the schedule and the start of the drain, as one number with
 	// unit s, m or h, at most 24h. Not read on an emergency.
@@ -97,7 +99,8 @@ type ScheduledMachineSpec struct {
 
 	// killSwitch removes the machine at once, without drain, and keeps it out until false.
 	// +optional
-	KillSwitch bool `json:"killSwitch,omitempty"`
+	// +kubebuilder:default=false
+	KillSwitch bool `json:"killSwitch"`
 
 	// nodeTaints are put on the Node when it is Ready.
 	// +optional
@@ -115,6 +118,7 @@ type ScheduledMachineSpec struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=256
 	// +kubebuilder:validation:items:XValidation:rule="!self.contains('\\n') && !self.contains('\\u0000')",message="spec.killIfCommands: an entry is one line without NUL, for example java"
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('[^ ]') && (size(self) >= 3 || !self.matches('[ /]'))",message="spec.killIfCommands: an entry with '/' or a space is searched for in every process's arguments and needs at least 3 characters, for example /opt/idea/"
 	// +listType=atomic
 	KillIfCommands []string `json:"killIfCommands,omitzero"`
 
@@ -131,8 +135,10 @@ type AfterReclaim string
 
 // Values of spec.afterReclaim.
 const (
+	// DisableSchedule sets spec.schedule.enabled to false; setting it back to true releases the machine.
 	DisableSchedule AfterReclaim = "DisableSchedule"
-	Hold            AfterReclaim = "Hold"
+	// Hold leaves the spec alone; the annotation 5spot.finos.org/release releases the machine.
+	Hold AfterReclaim = "Hold"
 )
 
 // Timeout is a whole number with a unit, s, m or h; 24h at most.
@@ -141,7 +147,7 @@ const (
 type Timeout string
 
 // Schedule says when a machine belongs to the cluster: days and hours, or cron.
-// +kubebuilder:validation:XValidation:rule="!has(self.cron) || (!has(self.daysOfWeek) && !has(self.hoursOfDay))",message="spec.schedule: cron excludes daysOfWeek and hoursOfDay; keep one form, for example cron: '* 9-17 * * 1-5'"
+// +kubebuilder:validation:XValidation:rule="!has(self.cron) || ((!has(self.daysOfWeek) || size(self.daysOfWeek) == 0) && (!has(self.hoursOfDay) || size(self.hoursOfDay) == 0))",message="spec.schedule: cron excludes daysOfWeek and hoursOfDay; keep one form, for example cron: '* 9-17 * * 1-5'"
 // +kubebuilder:validation:XValidation:rule="has(self.cron) || (has(self.daysOfWeek) && has(self.hoursOfDay) && size(self.daysOfWeek) > 0 && size(self.hoursOfDay) > 0)",message="spec.schedule: give daysOfWeek and hoursOfDay, for example daysOfWeek: [mon-fri], hoursOfDay: ['9-17'], or cron"
 type Schedule struct {
 	// daysOfWeek lists days (mon), ranges (mon-fri, fri-mon wraps), or both separated by commas.
@@ -162,8 +168,8 @@ type Schedule struct {
 
 	// cron has five fields; the machine is active in every minute that matches. Excludes daysOfWeek and hoursOfDay.
 	// +optional
-	// +kubebuilder:validation:MinLength=9
 	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[ \\\\t]*[0-9A-Za-z*,/?-]+([ \\\\t]+[0-9A-Za-z*,/?-]+){4}[ \\\\t]*$')",message="spec.schedule.cron: five fields, minute, hour, day of month, month and day of week, for example '* 9-17 * * 1-5'"
 	Cron string `json:"cron,omitempty"`
 
 	// timezone is an IANA name.
@@ -180,11 +186,11 @@ type Schedule struct {
 }
 
 // ObjectTemplate is a provider's object to create.
-// +kubebuilder:validation:XValidation:rule="self.apiVersion.matches('^(bootstrap\\\\.cluster\\\\.x-k8s\\\\.io|infrastructure\\\\.cluster\\\\.x-k8s\\\\.io|k0smotron\\\\.io)/v[a-z0-9]+$')",message="apiVersion: the group must be bootstrap.cluster.x-k8s.io, infrastructure.cluster.x-k8s.io or k0smotron.io, for example bootstrap.cluster.x-k8s.io/v1beta1"
 type ObjectTemplate struct {
 	// apiVersion of the object, for example bootstrap.cluster.x-k8s.io/v1beta1.
 	// +required
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(bootstrap\\\\.cluster\\\\.x-k8s\\\\.io|infrastructure\\\\.cluster\\\\.x-k8s\\\\.io|k0smotron\\\\.io)/v[a-z0-9]+$')",message="apiVersion: the group must be bootstrap.cluster.x-k8s.io, infrastructure.cluster.x-k8s.io or k0smotron.io, for example infrastructure.cluster.x-k8s.io/v1beta1"
 	APIVersion string `json:"apiVersion"`
 	// kind of the object, for example K0sWorkerConfig.
 	// +required
@@ -202,10 +208,11 @@ type ObjectTemplate struct {
 
 // MachineTemplate adds to the CAPI Machine.
 type MachineTemplate struct {
-	// labels for the Machine, for example node-role.kubernetes.io/worker.
+	// labels for the Machine, for example node-role.kubernetes.io/worker. CAPI copies those of node-role.kubernetes.io and
+	// node.cluster.x-k8s.io to the Node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([a-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io/') && k != '5spot.finos.org/scheduled-machine')",message="spec.machineTemplate.labels: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine are set by CAPI and the controller; use a key of your own, for example example.org/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, (!k.matches('^([a-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io/') || k.startsWith('node.cluster.x-k8s.io/')) && k != '5spot.finos.org/scheduled-machine')",message="spec.machineTemplate.labels: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine are set by CAPI and the controller; use a key of your own, for example example.org/team, or node.cluster.x-k8s.io/team to have CAPI put it on the Node"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations for the Machine.
 	// +optional
@@ -224,16 +231,17 @@ type NodeTaint struct {
 	// key of the taint.
 	// +required
 	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="spec.nodeTaints.key: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', for example example.org/workload"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(5spot\\\\.finos\\\\.org|kubernetes\\\\.io|node\\\\.kubernetes\\\\.io|node-role\\\\.kubernetes\\\\.io)/')",message="spec.nodeTaints.key: the prefixes 5spot.finos.org/, kubernetes.io/, node.kubernetes.io/ and node-role.kubernetes.io/ are reserved; use your own, for example workload"
 	Key string `json:"key"`
 	// value of the taint.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$')",message="spec.nodeTaints.value: letters, digits, '-', '_' and '.', beginning and ending with a letter or digit, for example batch"
 	Value string `json:"value,omitempty"`
 	// effect of the taint.
 	// +required
 	// +kubebuilder:validation:Enum=NoSchedule;PreferNoSchedule;NoExecute
 	Effect corev1.TaintEffect `json:"effect"`
 }
-

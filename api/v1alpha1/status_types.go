@@ -44,6 +44,7 @@ const (
 
 // ScheduledMachineStatus is written by the controller alone.
 type ScheduledMachineStatus struct {
+	// phase sums up where the machine is; the conditions say why.
 	// +optional
 	Phase Phase `json:"phase,omitempty"`
 	// message is one sentence for a person.
@@ -61,19 +62,24 @@ type ScheduledMachineStatus struct {
 	// lastScheduledTime is when the machine was last created.
 	// +optional
 	LastScheduledTime *metav1.Time `json:"lastScheduledTime,omitempty"`
+	// machineRef is the CAPI Machine.
 	// +optional
 	MachineRef *corev1.ObjectReference `json:"machineRef,omitempty"`
+	// bootstrapRef is the object made from spec.bootstrapSpec.
 	// +optional
 	BootstrapRef *corev1.ObjectReference `json:"bootstrapRef,omitempty"`
+	// infrastructureRef is the object made from spec.infrastructureSpec.
 	// +optional
 	InfrastructureRef *corev1.ObjectReference `json:"infrastructureRef,omitempty"`
 	// nodeRef is the machine's Node in the child cluster.
 	// +optional
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
+	// providerID is the infrastructure provider's name for the machine.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
 	// appliedNodeTaints are the taints on the Node that the controller put there.
 	// +optional
+	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	AppliedNodeTaints []NodeTaint `json:"appliedNodeTaints,omitempty"`
 	// reclaim is the last emergency removal, and the hold that follows it.
@@ -82,14 +88,18 @@ type ScheduledMachineStatus struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=type
+	// conditions say what holds at present, and why.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
 // NodeReference names a Node of the child cluster.
 type NodeReference struct {
+	// name of the Node.
 	Name string `json:"name"`
+	// uid of the Node; a later Node of the same name has another.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 }
@@ -99,8 +109,9 @@ type NodeReference struct {
 type ReclaimStatus struct {
 	// id identifies this removal; the value of the release annotation.
 	ID string `json:"id"`
-	// nodeName and nodeUID are the Node that asked.
+	// nodeName is the Node that asked.
 	NodeName string `json:"nodeName"`
+	// nodeUID is that Node's UID; a later Node of the same name has another.
 	// +optional
 	NodeUID types.UID `json:"nodeUID,omitempty"`
 	// machineUID is the Machine to delete, never one of the same name that came later.
@@ -116,6 +127,7 @@ type ReclaimStatus struct {
 	RequestedAt metav1.MicroTime `json:"requestedAt"`
 	// observedAt is when the controller saw the request.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
+	// cordonedAt is when the Node was marked unschedulable.
 	// +optional
 	CordonedAt *metav1.MicroTime `json:"cordonedAt,omitempty"`
 	// podsDeletedAt is when the last pod's DELETE was accepted.

@@ -242,6 +242,11 @@ func (in *ScheduledMachineSpec) DeepCopyInto(out *ScheduledMachineSpec) {
 		*out = new(MachineTemplate)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.Priority != nil {
+		in, out := &in.Priority, &out.Priority
+		*out = new(int32)
+		**out = **in
+	}
 	if in.NodeTaints != nil {
 		in, out := &in.NodeTaints, &out.NodeTaints
 		*out = make([]NodeTaint, len(*in))
