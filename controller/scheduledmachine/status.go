@@ -18,13 +18,14 @@ import (
 // faultRetry is when a fault that a person has to mend is looked at again.
 const faultRetry = 30 * time.Second
 
-// save stores the status when it changed. A conflict means that something else decided meanwhile: the next reconcile sees it.
+// save stores the status when it changed. A conflict means that the object is newer than what was decided on: its watch event is on the
+// way and brings the next reconcile.
 func (r *Reconciler) save(ctx context.Context, s *scope) error {
 	if s.finished || equality.Semantic.DeepEqual(s.before.Status, s.sm.Status) {
 		return nil
 	}
 	if err := r.Client.Status().Update(ctx, s.sm); err != nil {
-		if apierrors.IsNotFound(err) {
+		if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 			return nil
 		}
 		return fmt.Errorf("storing status: %w", err)

@@ -1,0 +1,86 @@
+// Package integration runs the controller, as a process, against real control planes with Cluster API's real core manager; only k0smotron and the
+// hosts are a stand-in.
+package integration
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/stretchr/testify/require"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"5spot.finos.org/node-reclaim/controller/manager"
+	"5spot.finos.org/node-reclaim/test/controlplane"
+	"5spot.finos.org/node-reclaim/test/lab"
+	"5spot.finos.org/node-reclaim/test/stubk0smotron"
+)
+
+// asController, in the environment, makes this test binary the controller, so that a test can kill one.
+const asController = "TEST_RUN_AS_CONTROLLER"
+
+// patience is long because two cores may carry two control planes and a build.
+const (
+	patience = 60 * time.Second
+	poll     = 50 * time.Millisecond
+)
+
+// podsOn is how many pods each host of the lab brings along.
+const podsOn = 10
+
+var shared *lab.Lab
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asController) != "" {
+		runController()
+	}
+	ctrl.SetLogger(logr.Discard())
+	code := func() int {
+		if _, err := controlplane.Assets(); err != nil {
+			return m.Run() // each test says why it cannot run
+		}
+		l, err := lab.Start(stubk0smotron.Options{HostStopTime: 500 * time.Millisecond, Host: host}, func(string) {})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer func() { _ = l.Stop() }()
+		shared = l
+		return m.Run()
+	}()
+	os.Exit(code)
+}
+
+func runController() {
+	command := manager.Command()
+	command.SetArgs(os.Args[1:])
+	if err := command.ExecuteContext(ctrl.SetupSignalHandler()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func host(address string) stubk0smotron.Host {
+	return stubk0smotron.Host{Pods: []stubk0smotron.Pods{{
+		Name: "app-" + lastByte(address), Count: podsOn, Labels: map[string]string{"app": lastByte(address)}, ForbidEviction: true,
+	}}}
+}
+
+func lastByte(address string) string {
+	var a, b, c, d int
+	_, _ = fmt.Sscanf(address, "%d.%d.%d.%d", &a, &b, &c, &d)
+	return fmt.Sprint(d)
+}
+
+// newLab is the shared lab with a controller of this test's own.
+func newLab(t *testing.T) (*lab.Lab, context.Context) {
+	t.Helper()
+	controlplane.Require(t)
+	require.NotNil(t, shared)
+	startController(t, shared.Management.Kubeconfig)
+	return shared, t.Context()
+}
