@@ -51,7 +51,7 @@ func newKubelet(child *rest.Config, id identity, options Options, log logr.Logge
 // Start runs the kubelet until it is stopped or ctx ends.
 func (k *kubelet) Start(ctx context.Context) error {
 	defer close(k.ended)
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(logr.NewContext(ctx, k.log)) // client-go looks for it there
 	defer cancel()
 	pods, err := k.podInformer()
 	if err != nil {

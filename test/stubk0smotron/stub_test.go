@@ -62,15 +62,16 @@ func TestWithRealClusterAPI(t *testing.T) {
 		HeartbeatInterval: 200 * time.Millisecond,
 		Host:              describeHost,
 	})
-	t.Run("a Machine becomes a Node and leaves again", e.aMachineJoinsAndLeaves)
+	t.Run("a Machine becomes a Node, leaves, and comes back", e.aMachineComesAndGoes)
 	t.Run("useSystemHostname names the Node after the host", e.theHostNamesItsNode)
 	t.Run("a host brings pods of every kind", e.aHostBringsPods)
 	t.Run("a deleted Node stays away until its host reboots", e.aDeletedNodeStaysAway)
 	t.Run("nothing is finished once the host's stop has begun", e.aStoppingHostFinishesNothing)
 }
 
-func (e *environment) aMachineJoinsAndLeaves(t *testing.T) {
-	machine := e.join(t, machine{name: "ws-1", address: plainHost, providerVersion: "v1beta1"})
+func (e *environment) aMachineComesAndGoes(t *testing.T) {
+	workstation := machine{name: "ws-1", address: plainHost, providerVersion: "v1beta1"}
+	machine := e.join(t, workstation)
 	nodeName, _, _ := unstructured.NestedString(machine.Object, "status", "nodeRef", "name")
 	require.Equal(t, "ws-1", nodeName)
 
@@ -86,6 +87,9 @@ func (e *environment) aMachineJoinsAndLeaves(t *testing.T) {
 	awaitGone(t, e.management, machine)
 	require.True(t, gone(t, e.management, remoteMachine("ws-1")), "RemoteMachine")
 	require.True(t, gone(t, e.child, node), "Node")
+
+	e.join(t, workstation)
+	require.NotEqual(t, node.UID, e.node(t, "ws-1").UID)
 }
 
 func (e *environment) awaitHeartbeatAfter(t *testing.T, node *corev1.Node) {
