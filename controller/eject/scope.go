@@ -19,6 +19,8 @@ import (
 type scope struct {
 	// sm is changed by the steps and saved once, at the end.
 	sm *v1alpha1.ScheduledMachine
+	// stored is the phase that the API server has.
+	stored v1alpha1.Phase
 	// child is nil while the child cluster cannot be reached; childErr then says why.
 	child    *child.Connection
 	childErr error
@@ -29,6 +31,7 @@ func (r *Reconciler) scope(ctx context.Context, name types.NamespacedName) (*sco
 	if err := r.Client.Get(ctx, name, s.sm); err != nil {
 		return nil, err
 	}
+	s.stored = s.sm.Status.Phase
 	s.child, s.childErr = r.Children.Get(child.Key(s.sm))
 	return s, nil
 }
@@ -52,11 +55,14 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 		updated.Status.Reclaim = record.DeepCopy()
 		describe(updated)
 		before := latest.Status.Phase
+		if latest == s.sm {
+			before = s.stored
+		}
 		latest = nil
 		if err := r.Client.Status().Update(ctx, updated); err != nil {
 			return err
 		}
-		s.sm.ResourceVersion, s.sm.Status = updated.ResourceVersion, updated.Status
+		s.sm.ResourceVersion, s.stored = updated.ResourceVersion, updated.Status.Phase
 		events.Phase(r.Events, updated, before)
 		return nil
 	})
