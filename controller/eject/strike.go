@@ -37,12 +37,8 @@ func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error
 	var times v1alpha1.ReclaimStatus
 	err := parallel(
 		func() error { return r.deletePods(ctx, s, &times) },
-		func() error { return r.cordon(ctx, s, &times) },
 		func() (err error) {
-			if err := r.save(ctx, s); err != nil {
-				return err
-			}
-			wait, err = r.deleteNode(ctx, s, &times)
+			wait, err = r.removeNode(ctx, s, &times)
 			return err
 		},
 	)
@@ -52,6 +48,20 @@ func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error
 		record.PodsDeletedAt, record.PodsDeleted = times.PodsDeletedAt, times.PodsDeleted
 	}
 	return wait, err
+}
+
+// removeNode deletes the Node as soon as the record is stored. A cordon that fails does not stop it.
+func (r *Reconciler) removeNode(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) (time.Duration, error) {
+	var saved error
+	err := parallel(
+		func() error { return r.cordon(ctx, s, times) },
+		func() error { saved = r.save(ctx, s); return saved },
+	)
+	if saved != nil {
+		return 0, err
+	}
+	wait, deleteErr := r.deleteNode(ctx, s, times)
+	return wait, errors.Join(err, deleteErr)
 }
 
 func take[T any](dst **T, src *T) {
