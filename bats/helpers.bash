@@ -1,0 +1,80 @@
+# What the tests share: the tool, stubs on PATH that record how they were called, and processes to be seen.
+bats_require_minimum_version 1.5.0
+
+ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
+TOOL=$ROOT/tools/reclaim-on-match.sh
+
+# cannot REASON: skips; under CI, where everything is there, it fails.
+cannot() {
+  if [[ -n ${CI-} ]]; then
+    echo "$1" >&2
+    return 1
+  fi
+  skip "$1"
+}
+
+# config TEXT writes a configuration and sets CONFIG.
+config() {
+  CONFIG=$BATS_TEST_TMPDIR/reclaim.toml
+  printf '%s\n' "$1" >"$CONFIG"
+}
+
+# stub NAME BODY puts a program on PATH. Each call is recorded whole, one line, quoted as bash would read it back.
+stub() {
+  local bin=$BATS_TEST_TMPDIR/bin
+  mkdir -p "$bin"
+  {
+    echo '#!/usr/bin/env bash'
+    printf 'printf "%%q " "$@" >>%q\necho >>%q\n' "$bin/$1.calls" "$bin/$1.calls"
+    echo "$2"
+  } >"$bin/$1"
+  chmod +x "$bin/$1"
+  [[ $PATH == "$bin:"* ]] || PATH=$bin:$PATH
+}
+
+# calls NAME prints how a stub was called.
+calls() { cat "$BATS_TEST_TMPDIR/bin/$1.calls" 2>/dev/null || true; }
+
+# idler builds the process that tests look at, once per file, and sets IDLER.
+idler() {
+  IDLER=$BATS_FILE_TMPDIR/idler
+  [[ -x $IDLER ]] || (cd "$ROOT" && CGO_ENABLED=0 go build -ldflags '-s -w' -o "$IDLER" ./bats/idler)
+}
+
+# start NAME [ARG…] runs a process of that name and sets STARTED to its pid, once it is what it should be.
+start() {
+  local file=$BATS_TEST_TMPDIR/processes/$1
+  mkdir -p "${file%/*}"
+  [[ -e $file ]] || cp "$IDLER" "$file"
+  shift
+  "$file" "$@" 3>&- &
+  STARTED=$!
+  PIDS+=("$STARTED")
+  eventually named "$STARTED" "${file##*/}"
+}
+
+named() {
+  local comm
+  comm=$(<"/proc/$1/comm")
+  [[ $comm == "${2:0:15}" ]]
+}
+
+# eventually COMMAND… repeats it until it succeeds, 5 seconds at most.
+eventually() {
+  local end=$((SECONDS + 5))
+  until "$@" 2>/dev/null; do
+    ((SECONDS < end)) || {
+      echo "never came true: $*" >&2
+      return 1
+    }
+  done
+}
+
+# stop_all ends what start began.
+stop_all() {
+  local pid
+  for pid in "${PIDS[@]}"; do
+    kill "$pid" 2>/dev/null || true
+    wait "$pid" 2>/dev/null || true
+  done
+}
