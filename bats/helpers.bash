@@ -19,6 +19,21 @@ config() {
   printf '%s\n' "$1" >"$CONFIG"
 }
 
+# decode TEXT sets DECODED to the bytes that escaped text of a table stands for; it holds no NUL.
+decode() { printf -v DECODED '%b' "$1"; }
+
+# list CELL sets LIST to its elements, each of which is followed by U+2400.
+list() {
+  local cell=$1
+  LIST=()
+  [[ $cell != - ]] || return 0
+  while [[ -n $cell ]]; do
+    decode "${cell%%␀*}"
+    LIST+=("$DECODED")
+    cell=${cell#*␀}
+  done
+}
+
 # stub NAME BODY puts a program on PATH. Each call is recorded whole, one line, quoted as bash would read it back.
 stub() {
   local bin=$BATS_TEST_TMPDIR/bin

@@ -145,8 +145,10 @@ read_assignment() {
   esac
 }
 
+readonly WHOLE_NUMBER=$'^(0|[1-9][0-9]*)([ \t#].*)?$'
+
 read_interval() {
-  [[ $rest =~ ^(0|[1-9][0-9]*)([^0-9].*)?$ ]] || refuse "$1: want a whole number of milliseconds in plain digits, for example 250"
+  [[ $rest =~ $WHOLE_NUMBER ]] || refuse "$1: want a whole number of milliseconds in plain digits, for example 250"
   local digits=${BASH_REMATCH[1]}
   rest=${BASH_REMATCH[2]}
   end_line "$1"
@@ -201,7 +203,7 @@ check_entry() {
   [[ -n $entry ]] || refuse "$key: \"\": an empty string would match every process; remove it"
   [[ $entry != *$'\n'* ]] || refuse "$key: an entry is one line without NUL"
   [[ $key != match_commands || $entry != */* ]] ||
-    refuse "$key: \"$entry\": a command name has no '/'; give the last part of the path, or use match_argv_substrings"
+    refuse "$key: $(printf '%q' "$entry"): a command name has no '/'; give the last part of the path, or use match_argv_substrings"
 }
 
 readonly LITERAL=$'^\'([^\']*)\'(.*)$' BASIC='^"(([^"\\]|\\.)*)"(.*)$'
