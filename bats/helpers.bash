@@ -4,6 +4,8 @@ bats_require_minimum_version 1.5.0
 ROOT=$(cd "$BATS_TEST_DIRNAME/.." && pwd)
 TOOL=$ROOT/tools/reclaim-on-match.sh
 
+source "$BATS_TEST_DIRNAME/processes.bash"
+
 # cannot REASON: skips; under CI, where everything is there, it fails.
 cannot() {
   if [[ -n ${CI-} ]]; then
@@ -17,21 +19,6 @@ cannot() {
 config() {
   CONFIG=$BATS_TEST_TMPDIR/reclaim.toml
   printf '%s\n' "$1" >"$CONFIG"
-}
-
-# decode TEXT sets DECODED to the bytes that escaped text of a table stands for; it holds no NUL.
-decode() { printf -v DECODED '%b' "$1"; }
-
-# list CELL sets LIST to its elements, each of which is followed by U+2400.
-list() {
-  local cell=$1
-  LIST=()
-  [[ $cell != - ]] || return 0
-  while [[ -n $cell ]]; do
-    decode "${cell%%␀*}"
-    LIST+=("$DECODED")
-    cell=${cell#*␀}
-  done
 }
 
 # stub NAME BODY puts a program on PATH. Each call is recorded whole, one line, quoted as bash would read it back.
@@ -68,23 +55,6 @@ start() {
   eventually named "$STARTED" "${file##*/}"
 }
 
-named() {
-  local comm
-  comm=$(<"/proc/$1/comm")
-  [[ $comm == "${2:0:15}" ]]
-}
-
-# eventually COMMAND… repeats it until it succeeds, 5 seconds at most.
-eventually() {
-  local end=$((SECONDS + 5))
-  until "$@" 2>/dev/null; do
-    ((SECONDS < end)) || {
-      echo "never came true: $*" >&2
-      return 1
-    }
-  done
-}
-
 # stop_all ends what start began.
 stop_all() {
   local pid
@@ -92,4 +62,11 @@ stop_all() {
     kill "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
+}
+
+# namespace COMMAND… runs it as process 1 of a pid namespace with a /proc of its own: it sees itself and what it starts, nothing else.
+namespace() {
+  local user=()
+  ((EUID == 0)) || user=(--map-root-user)
+  unshare "${user[@]}" --mount --pid --fork --mount-proc -- "$@" 3>&-
 }

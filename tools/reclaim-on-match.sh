@@ -13,6 +13,7 @@ readonly COMM_BYTES=15 # what the kernel keeps of a command name (TASK_COMM_LEN 
 readonly PF_KTHREAD=0x200000
 readonly PGREP_BYTES=131072 # what pgrep looks at of a process's arguments
 readonly REASON_BYTES=256
+readonly REFUSALS=5
 
 usage() {
   cat <<'HELP'
@@ -366,8 +367,8 @@ first_substring() {
 
 # ------------------------------------------------------------------------------------------------------------------------- a sweep
 
-# pattern LENGTH ENTRY…: the entries, cut to LENGTH, as one extended regular expression of fixed strings. Where pgrep reads a name, the
-# kernel has written its backslashes twice.
+# pattern LENGTH ENTRY…: the entries, cut to LENGTH, as one extended regular expression. pgrep sees names with their backslashes written twice
+# and, depending on its version, with '?' for every byte that is not printable ASCII: so it may find too much, never too little.
 pattern() {
   local length=$1 entry char out=''
   shift
@@ -375,6 +376,7 @@ pattern() {
     entry=${entry:0:length}
     entry=${entry//\\/\\\\}
     for char in '.' '[' ']' '(' ')' '*' '+' '?' '{' '}' '|' '^' '$'; do entry=${entry//"$char"/"\\$char"}; done
+    entry=${entry//[! -~]/.}
     out+="|${entry//\\\\/\\\\\{1,2\}}"
   done
   regex="(${out#|})"
@@ -461,17 +463,19 @@ attempt() {
     "$PREFIX-requested=true" "$PREFIX-reason=$reason" "$PREFIX-requested-at=$matched_at"
 }
 
-# final: errors that no repetition mends. Everything else (API server away, conflict, overload) is tried again.
-final() {
-  [[ $1 =~ \((NotFound|Forbidden|Unauthorized|BadRequest|Invalid)\) ]] || [[ $1 == *'(Unauthorized)'* || $1 == *'error loading config'* ]]
+# refused: the API server or kubectl answered, and the answer is no. Everything else (server away, conflict, overload) passes.
+refused() {
+  [[ $1 =~ \((NotFound|Forbidden|BadRequest|Invalid)\)|'must be logged in'|'error loading config file'|'invalid configuration' ]]
 }
 
+# write_request tries until it is written. A "no" counts when it is repeated: a server that has just started says it to everybody.
 write_request() {
-  local node_uid='' delay=50 error said=''
+  local node_uid='' delay=50 refusals=0 error said=''
   until attempt; do
     error=$(<"$scratch/err")
     error=${error##*$'\n'}
-    ! final "$error" || die "$CANNOT_WRITE" "Node $node_name: $error"
+    if refused "$error"; then refusals=$((refusals + 1)); else refusals=0; fi
+    ((refusals < REFUSALS)) || die "$CANNOT_WRITE" "Node $node_name: $error"
     [[ $error == "$said" ]] || say "not written yet, trying again: $error"
     said=$error
     pause $((delay / 2 + RANDOM % (delay / 2 + 1)))
