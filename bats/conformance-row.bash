@@ -75,8 +75,10 @@ ask_tool() {
   answer=$(cat "$directory/out" "$directory/err")
 }
 
+# is_right: the reason is the matching entry, with '?' for what cannot be printed.
 is_right() {
   decode "${rule#*:}"
+  DECODED=${DECODED//[$'\x01'-$'\x1f']/?}
   case $verdict in
     match) ((status == 0)) && [[ $answer == *"  5spot.finos.org/reclaim-reason: process-match: $DECODED"$'\n'* ]] ;;
     no) ((status == 1)) ;;

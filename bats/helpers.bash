@@ -43,13 +43,40 @@ idler() {
   [[ -x $IDLER ]] || (cd "$ROOT" && CGO_ENABLED=0 go build -ldflags '-s -w' -o "$IDLER" ./bats/idler)
 }
 
+# own NAME sets OWN to a name that no other process of the machine has, a test run beside this one included.
+own() { OWN=$1-$$; }
+
+# public copies the tool and the configuration to where everybody may read them, and sets PUBLIC.
+public() {
+  PUBLIC=$(mktemp -d)
+  chmod 755 "$PUBLIC"
+  cp "$TOOL" "$PUBLIC/tool"
+  cp "$CONFIG" "$PUBLIC/reclaim.toml"
+  chmod 644 "$PUBLIC/reclaim.toml"
+}
+
+as_nobody() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+
+# background [FLAG…] starts the tool beside the test and sets WATCHER; what it says goes to err.
+background() {
+  : >"$BATS_TEST_TMPDIR/err"
+  "$TOOL" "$@" >"$BATS_TEST_TMPDIR/out" 2>"$BATS_TEST_TMPDIR/err" 3>&- &
+  WATCHER=$!
+  PIDS+=("$WATCHER")
+}
+
+gone() { [[ ! -e /proc/$1 ]] || [[ $(<"/proc/$1/stat") == *') Z '* ]]; }
+
 # start NAME [ARG…] runs a process of that name and sets STARTED to its pid, once it is what it should be.
-start() {
-  local file=$BATS_TEST_TMPDIR/processes/$1
+start() { start_as "$BATS_TEST_TMPDIR/processes/$1" "$@"; }
+
+# start_as ARGV0 NAME [ARG…] is start, with an argv[0] of its own.
+start_as() {
+  local argv0=$1 file=$BATS_TEST_TMPDIR/processes/$2
   mkdir -p "${file%/*}"
   [[ -e $file ]] || cp "$IDLER" "$file"
-  shift
-  "$file" "$@" 3>&- &
+  shift 2
+  (exec -a "$argv0" "$file" "$@") 3>&- &
   STARTED=$!
   PIDS+=("$STARTED")
   eventually named "$STARTED" "${file##*/}"
@@ -62,6 +89,7 @@ stop_all() {
     kill "$pid" 2>/dev/null || true
     wait "$pid" 2>/dev/null || true
   done
+  PIDS=()
 }
 
 # namespace COMMAND… runs it as process 1 of a pid namespace with a /proc of its own: it sees itself and what it starts, nothing else.

@@ -12,6 +12,7 @@ readonly MIN_INTERVAL_MS=10 MAX_INTERVAL_MS=60000
 readonly COMM_BYTES=15 # what the kernel keeps of a command name (TASK_COMM_LEN less the NUL)
 readonly PF_KTHREAD=0x200000
 readonly PGREP_BYTES=131072 # what pgrep looks at of a process's arguments
+readonly PGREP_SECONDS=2    # what it may take, after each line
 readonly REASON_BYTES=256
 readonly REFUSALS=5
 
@@ -68,8 +69,10 @@ now() {
 say() {
   local at
   now at
-  printf '%s %s\n' "$at" "$*" >&2
+  say_at "$at" "$*"
 }
+
+say_at() { printf '%s %s\n' "$@" >&2; }
 
 die() {
   local status=$1
@@ -321,20 +324,25 @@ belongs_to_node() {
 readonly POD_PATH='^/(kubepods|kubepods\.slice|kata_overhead|k8s\.io)(/|$)|^/system\.slice/[^/]+\.service/kubepods[^/:]*:[^/:]*:'
 readonly MACHINERY_PATH='^/system\.slice/(k0sworker|k0scontroller|kubelet|containerd|crio)\.service(/|$)'
 
-read_process() {
-  comm='' args=()
+# read_comm takes off the one newline that the kernel adds.
+read_comm() {
+  comm=''
   { IFS= read -r -d '' comm <"/proc/$1/comm"; } 2>/dev/null
   comm=${comm%$'\n'}
+}
+
+read_args() {
+  args=()
   { mapfile -t -d '' args <"/proc/$1/cmdline"; } 2>/dev/null
 }
 
 # matches LIST PID: does the process match an entry of LIST, and is it a process that counts? Sets entry and comm. Whatever vanishes
 # meanwhile is no match, and a pid that was given to another process between two reads is none either.
 matches() {
-  local list=$1 pid=$2 args state parent flags started born
+  local list=$1 pid=$2 state parent flags started born
   read_stat "$pid" && [[ $state != [ZXx] ]] && ((! (flags & PF_KTHREAD))) || return 1
   born=$started
-  read_process "$pid"
+  read_comm "$pid"
   "first_$list" "$pid" && ! belongs_to_node "$pid" && ! family "$pid" || return 1
   read_stat "$pid" && [[ $started == "$born" ]]
 }
@@ -349,7 +357,8 @@ first_command() {
 
 # is_called: the kernel keeps 15 bytes of a name; the rest must be told by argv or by the file that runs.
 is_called() {
-  local exe
+  local args exe
+  read_args "$1"
   [[ ${args[0]-} == "$entry" || ${args[0]-} == */"$entry" || ${args[1]-} == "$entry" || ${args[1]-} == */"$entry" ]] && return
   exe=$(readlink -- "/proc/$1/exe" 2>/dev/null) || return
   exe=${exe%' (deleted)'}
@@ -357,8 +366,9 @@ is_called() {
 }
 
 first_substring() {
-  local IFS=' '
-  local joined="${args[*]-}"
+  local args joined IFS=' '
+  read_args "$1"
+  joined="${args[*]-}"
   for entry in "${SUBSTRINGS[@]}"; do
     [[ $joined != *"$entry"* ]] || return 0
   done
@@ -384,21 +394,46 @@ pattern() {
 
 # candidates sets found to the pids that pgrep names; /proc confirms them. Not in $(…), which would keep a signal waiting for pgrep.
 candidates() {
-  local output status
+  local output status line
+  found=()
   exec {output}< <(exec pgrep "$@" 2>/dev/null)
   child=$!
-  mapfile -t found <&"$output"
+  while true; do
+    read -r -t "$PGREP_SECONDS" -u "$output" line
+    status=$? # above 128: time is up
+    ((status == 0)) || break
+    found+=("$line")
+  done
   exec {output}<&-
+  if ((status > 128)); then give_up_on_pgrep; else reap_pgrep; fi
+}
+
+reap_pgrep() {
+  local status
   wait "$child"
   status=$?
   child=''
   ((status <= 1)) || die "$CANNOT_WATCH" "pgrep failed with status $status"
 }
 
+# give_up_on_pgrep: reading the arguments of a process whose memory is locked can block for ever, and pgrep reads everybody's, whatever it
+# is asked. It is not waited for: it may not even die.
+give_up_on_pgrep() {
+  kill "$child" 2>/dev/null
+  child=''
+  [[ -n $pgrep_hung ]] || say "pgrep hangs at a process whose arguments cannot be read: names are read without it, arguments as far as it gets"
+  pgrep_hung=1
+}
+
+everybody() {
+  found=(/proc/[0-9]*)
+  found=("${found[@]#/proc/}")
+}
+
 # sweep sets pid, comm and entry of the first match. Names come first: reading arguments costs more, and can block.
 sweep() {
   if ((${#COMMANDS[@]})); then
-    candidates -x -- "$commands_regex"
+    if [[ -n $pgrep_hung ]]; then everybody; else candidates -x -- "$commands_regex"; fi
     for pid in "${found[@]}"; do matches command "$pid" && return; done
   fi
   if ((${#SUBSTRINGS[@]})); then
@@ -416,7 +451,7 @@ pause() {
 }
 
 wait_for_match() {
-  local found regex commands_regex substrings_regex
+  local found regex commands_regex substrings_regex pgrep_hung=''
   pattern "$COMM_BYTES" "${COMMANDS[@]}"
   commands_regex=$regex
   pattern "$PGREP_BYTES" "${SUBSTRINGS[@]}"
@@ -577,7 +612,7 @@ main() {
   check_flags
   check_tools
   read_config "$config"
-  INTERVAL_MS=${interval:-$INTERVAL_MS}
+  INTERVAL_MS=$((10#${interval:-$INTERVAL_MS})) # a leading zero is no octal number
   check_view
   prepare
   say "armed: ${#COMMANDS[@]} command names, ${#SUBSTRINGS[@]} argument substrings, every $INTERVAL_MS ms"
@@ -586,7 +621,7 @@ main() {
   now matched_at
   clean "process-match: $entry"
   printf -v comm '%q' "$comm"
-  say "match: pid $pid, name $comm, $reason"
+  say_at "$matched_at" "match: pid $pid, name $comm, $reason"
   if [[ -n $dry_run ]]; then show_request && exit; fi
   scratch=$(mktemp -d) || die "$CANNOT_WRITE" "no temporary directory for kubectl; set TMPDIR to one that can be written"
   write_request
