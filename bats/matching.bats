@@ -154,14 +154,15 @@ match_argv_substrings = ['/nothing/']"
     "$2" &
     mount --bind "$1/blocking" "/proc/$!/cmdline"
     (until grep -q hangs "$1/err"; do :; done; exec "$1/$3") &
-    exec "$4" --dry-run --config "$1/reclaim.toml" 2>"$1/err"' - "$BATS_TEST_TMPDIR" "$IDLER" "$OWN" "$TOOL"
+    "$4" --dry-run --config "$1/reclaim.toml" 2>"$1/err"
+    exit "$?"' - "$BATS_TEST_TMPDIR" "$IDLER" "$OWN" "$TOOL"
   [ "$status" -eq 0 ]
   [ "$(grep -c hangs "$BATS_TEST_TMPDIR/err")" -eq 1 ]
 }
 
 @test "Case 30: a parent that ran before the tool is found, whatever its children do" {
   commands "$OWN"
-  script "$OWN" 'read -r _ <>"$1" & read -r _ <>"$1"'
+  script "$OWN" 'read -r _ <>"$1" & trap "kill $!; exit" TERM; read -r _ <>"$1"'
   look
   [ "$status" -eq 0 ]
 }
