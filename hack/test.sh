@@ -9,9 +9,9 @@ trap 'rm -rf "$work"' EXIT
 status=0
 
 # A package that fails is counted beside its tests: it may have failed before any ran.
-ended() { grep -c "^{.*\"Action\":\"$1\".*$2" "$work/events"; }
+ended() { grep -c "^{.*\"Action\":\"$1\".*${2:-}" "$work/events"; }
 go tool -modfile=tools/dev/go.mod gotestsum --format=pkgname --format-hide-empty-pkg --jsonfile="$work/events" \
-  -- -cover -timeout=30m ./... || status=1
+  -- -count=1 -cover -timeout=30m ./... || status=1
 passed=$(ended pass '"Test":') failed=$(ended fail) skipped=$(ended skip '"Test":')
 
 # Without a total in its last line, the run itself counts as a failure.

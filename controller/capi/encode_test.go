@@ -15,18 +15,21 @@ import (
 )
 
 func read(t *testing.T, file string, into any) {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", file))
 	require.NoError(t, err)
 	require.NoError(t, yaml.Unmarshal(data, into))
 }
 
 func scheduledMachine(t *testing.T) *v1alpha1.ScheduledMachine {
+	t.Helper()
 	sm := &v1alpha1.ScheduledMachine{}
 	read(t, "scheduledmachine.yaml", sm)
 	return sm
 }
 
 func requireFile(t *testing.T, file string, got *unstructured.Unstructured) {
+	t.Helper()
 	want := &unstructured.Unstructured{}
 	read(t, file, &want.Object)
 	require.Equal(t, want.Object, got.DeepCopy().Object)

@@ -13,6 +13,7 @@ import (
 )
 
 func machineFrom(t *testing.T, text string) *unstructured.Unstructured {
+	t.Helper()
 	machine := &unstructured.Unstructured{}
 	require.NoError(t, yaml.Unmarshal([]byte(text), &machine.Object))
 	return machine

@@ -25,6 +25,7 @@ func TestMachineFitsCAPIsOwnSchema(t *testing.T) {
 
 // machineSchemas reads the Machine CRD from the CAPI module that tools/controlplane/capi is built from.
 func machineSchemas(t *testing.T) map[Version]map[string]any {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(clusterAPI(t), "core/config/crd/bases/cluster.x-k8s.io_machines.yaml"))
 	require.NoError(t, err)
 	crd := &unstructured.Unstructured{}
@@ -42,6 +43,7 @@ func machineSchemas(t *testing.T) map[Version]map[string]any {
 
 // clusterAPI is the module's folder. The module is not among our own requirements, because it wants older Kubernetes libraries.
 func clusterAPI(t *testing.T) string {
+	t.Helper()
 	download := exec.Command("go", "mod", "download", "-json", "sigs.k8s.io/cluster-api")
 	download.Dir = "../../tools/controlplane/capi"
 	out, err := download.Output()

@@ -108,7 +108,7 @@ func (l list) parseRange(part string) (uint64, bool) {
 
 func weekday(name string) (int, bool) {
 	for day := time.Sunday; day <= time.Saturday; day++ {
-		if strings.ToLower(name) == strings.ToLower(day.String()[:3]) {
+		if strings.EqualFold(name, day.String()[:3]) {
 			return int(day), true
 		}
 	}

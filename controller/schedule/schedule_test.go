@@ -19,12 +19,14 @@ func crontab(zone, line string) v1alpha1.Schedule {
 }
 
 func parsed(t testing.TB, spec v1alpha1.Schedule) Schedule {
+	t.Helper()
 	s, err := Parse(spec)
 	require.NoError(t, err)
 	return s
 }
 
 func instant(t testing.TB, rfc3339 string) time.Time {
+	t.Helper()
 	at, err := time.Parse(time.RFC3339Nano, rfc3339)
 	require.NoError(t, err)
 	return at
