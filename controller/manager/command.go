@@ -4,6 +4,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -24,8 +25,9 @@ type Options struct {
 	// HealthAddress and MetricsAddress are listened on; "0" is off.
 	HealthAddress  string
 	MetricsAddress string
-	// LogFormat is text or json.
+	// LogFormat is text or json, written to LogTo, which is standard error when nil.
 	LogFormat string
+	LogTo     io.Writer
 }
 
 // Command is the program's command line.
@@ -82,8 +84,12 @@ func (o Options) validate() error {
 }
 
 func (o Options) logger() logr.Logger {
-	if o.LogFormat == "json" {
-		return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+	to := o.LogTo
+	if to == nil {
+		to = os.Stderr
 	}
-	return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
+	if o.LogFormat == "json" {
+		return logr.FromSlogHandler(slog.NewJSONHandler(to, nil))
+	}
+	return logr.FromSlogHandler(slog.NewTextHandler(to, nil))
 }
