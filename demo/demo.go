@@ -91,7 +91,7 @@ func (d *demo) buildWorld(ctx context.Context) error {
 			Name: "app", Count: pods, Labels: map[string]string{"app": "app"}, ForbidEviction: true,
 		}}}
 	}}
-	world, err := lab.Start(hosts, func(next string) { d.say("starting %s", next) })
+	world, err := lab.Start(ctx, hosts, func(next string) { d.say("starting %s", next) })
 	if err != nil {
 		return err
 	}

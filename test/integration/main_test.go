@@ -26,6 +26,8 @@ const asController = "TEST_RUN_AS_CONTROLLER"
 const (
 	patience = 60 * time.Second
 	poll     = 50 * time.Millisecond
+	// twoSeconds is how long a test watches that nothing happens: a removal is long over by then.
+	twoSeconds = 2 * time.Second
 )
 
 // podsOn is how many pods each host of the lab brings along.
@@ -42,7 +44,7 @@ func TestMain(m *testing.M) {
 		if _, err := controlplane.Assets(); err != nil {
 			return m.Run() // each test says why it cannot run
 		}
-		l, err := lab.Start(stubk0smotron.Options{HostStopTime: 500 * time.Millisecond, Host: host}, func(string) {})
+		l, err := lab.Start(context.Background(), stubk0smotron.Options{HostStopTime: 500 * time.Millisecond, Host: host}, func(string) {})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1

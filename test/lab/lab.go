@@ -38,8 +38,8 @@ type Lab struct {
 	stops []func() error
 }
 
-// Start brings everything up; progress is told what comes next.
-func Start(hosts stubk0smotron.Options, progress func(string)) (_ *Lab, err error) {
+// Start brings everything up; progress is told what comes next. A context that ends stops it between two steps.
+func Start(ctx context.Context, hosts stubk0smotron.Options, progress func(string)) (_ *Lab, err error) {
 	l := &Lab{}
 	defer func() {
 		if err != nil {
@@ -55,6 +55,9 @@ func Start(hosts stubk0smotron.Options, progress func(string)) (_ *Lab, err erro
 		{"Cluster API core manager", l.startCAPI},
 		{"stand-in for k0smotron, and the child's kubeconfig Secret", func() error { return l.startHosts(hosts) }},
 	} {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		progress(step.name)
 		if err := step.run(); err != nil {
 			return nil, fmt.Errorf("starting %s: %w", step.name, err)
