@@ -60,6 +60,7 @@ func clusterAPI(t *testing.T) string {
 
 // requireFits checks types, required fields, and that no field is unknown.
 func requireFits(t *testing.T, schema map[string]any, value any, path string) {
+	t.Helper()
 	switch value := value.(type) {
 	case map[string]any:
 		require.Equal(t, "object", schema["type"], path)
@@ -73,6 +74,7 @@ func requireFits(t *testing.T, schema map[string]any, value any, path string) {
 }
 
 func requireFieldsFit(t *testing.T, schema, object map[string]any, path string) {
+	t.Helper()
 	required, _ := schema["required"].([]any)
 	for _, name := range required {
 		require.Contains(t, object, name, path)

@@ -29,7 +29,7 @@ func TestInlineCredentialsAreAccepted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "https://10.0.0.1:6443", config.Host)
 	require.Equal(t, "secret-token", config.BearerToken)
-	require.EqualValues(t, -1, config.QPS)
+	require.Negative(t, config.QPS, "no throttling")
 
 	config, err = ParseKubeconfig(kubeconfig(t, func(_ *clientcmdapi.Config, _ *clientcmdapi.Cluster, u *clientcmdapi.AuthInfo) {
 		u.Token, u.ClientCertificateData, u.ClientKeyData = "", []byte("cert"), []byte("key")

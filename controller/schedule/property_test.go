@@ -35,6 +35,7 @@ func TestEdgesAgainstBruteForce(t *testing.T) {
 }
 
 func requireSameEdges(t *testing.T, spec v1alpha1.Schedule, covered covers) {
+	t.Helper()
 	s := parsed(t, spec)
 	edges := bruteForce(s.zone, covered)
 	require.NotEmpty(t, edges, "%+v", spec)

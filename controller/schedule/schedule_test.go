@@ -40,6 +40,7 @@ func unixWithin(n int64) time.Time {
 
 // requireEdges checks that what follows t is an edge: the state differs just before it, and it is not t itself.
 func requireEdges(t *testing.T, s Schedule, at time.Time) {
+	t.Helper()
 	for want, next := range map[bool]func(time.Time) (time.Time, bool){true: s.NextStart, false: s.NextEnd} {
 		edge, ok := next(at)
 		if !ok {

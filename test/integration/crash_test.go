@@ -59,7 +59,7 @@ func TestControllerKilledDuringARemoval(t *testing.T) {
 			require.False(t, nodeExists(t, l, name))
 			require.Empty(t, podsOf(t, l, name))
 			require.Equal(t, 1, eventsOf(t, l, name)["EmergencyReclaim"])
-			require.Never(t, func() bool { return machineUID(t, l, name) != "" }, twoSeconds, poll, "a second Machine appeared")
+			require.Never(t, func() bool { return machineUID(t, l, name) != "" }, stillness, poll, "a second Machine appeared")
 			remove(t, l, sm) // while its controller runs
 		})
 	}

@@ -26,8 +26,8 @@ const asController = "TEST_RUN_AS_CONTROLLER"
 const (
 	patience = 60 * time.Second
 	poll     = 50 * time.Millisecond
-	// twoSeconds is how long a test watches that nothing happens: a removal is long over by then.
-	twoSeconds = 2 * time.Second
+	// stillness is how long a test watches that nothing happens: a removal is long over by then.
+	stillness = 2 * time.Second
 )
 
 // podsOn is how many pods each host of the lab brings along.

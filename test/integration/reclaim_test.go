@@ -88,7 +88,7 @@ func stays(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) {
 	uid := machineUID(t, l, sm.Name)
 	require.Never(t, func() bool {
 		return read(t, l, sm).Status.Reclaim != nil || !nodeExists(t, l, sm.Name) || machineUID(t, l, sm.Name) != uid
-	}, twoSeconds, poll)
+	}, stillness, poll)
 	require.Len(t, podsOf(t, l, sm.Name), podsOn)
 }
 
@@ -106,7 +106,7 @@ func TestOwnerEnablesTheScheduleAndTheMachineComesBackUnharmed(t *testing.T) {
 	got := read(t, l, sm)
 	require.False(t, got.Status.Reclaim.Holds())
 	require.True(t, meta.IsStatusConditionFalse(got.Status.Conditions, v1alpha1.ConditionReclaimed))
-	require.Never(t, func() bool { return !nodeExists(t, l, "ws-5") }, twoSeconds, poll, "the old request hit the new Node")
+	require.Never(t, func() bool { return !nodeExists(t, l, "ws-5") }, stillness, poll, "the old request hit the new Node")
 
 	require.NoError(t, annotate(t, l, "ws-5", "ws-5", request...), "and it can be taken back again")
 	awaitPhase(t, l, sm, v1alpha1.PhaseDisabled)
@@ -128,7 +128,7 @@ func TestHoldLeavesTheSpecAloneUntilReleasedByName(t *testing.T) {
 	require.True(t, *read(t, l, sm).Spec.Schedule.Enabled)
 
 	release(ctx, t, l, sm, "another-reclaim")
-	require.Never(t, func() bool { return machineUID(t, l, "ws-6") != "" }, twoSeconds, poll)
+	require.Never(t, func() bool { return machineUID(t, l, "ws-6") != "" }, stillness, poll)
 	release(ctx, t, l, sm, read(t, l, sm).Status.Reclaim.ID)
 	awaitPhase(t, l, sm, v1alpha1.PhaseActive)
 }
