@@ -6,7 +6,7 @@ SHELL := /bin/bash
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 # Pinned in tools/dev/go.mod. Built on first use, then taken from Go's build cache.
 TOOL := go tool -modfile=$(CURDIR)/tools/dev/go.mod
-SCRIPTS = $(shell git ls-files -co --exclude-standard '*.sh' '*.bats' .ci/run)
+SCRIPTS = $(shell git ls-files -co --exclude-standard '*.sh' '*.bash' '*.bats' .ci/run)
 
 .PHONY: help
 help: ## List the targets

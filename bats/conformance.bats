@@ -12,7 +12,7 @@ setup() {
     number=$((number + 1))
     directory=$BATS_TEST_TMPDIR/$number
     mkdir "$directory"
-    namespace "$BATS_TEST_DIRNAME/conformance-row.bash" "$IDLER" "$TOOL" "$directory" "$row" >"$directory/said" 2>&1 || {
+    namespace "$BATS_TEST_DIRNAME/conformance-row.sh" "$IDLER" "$TOOL" "$directory" "$row" >"$directory/said" 2>&1 || {
       wrong=$((wrong + 1))
       echo "row $number, $(cut -f 2 <<<"$row"): $(<"$directory/said")"
     }

@@ -65,6 +65,12 @@ background() {
   PIDS+=("$WATCHER")
 }
 
+# finished waits for the tool in the background to end by itself; its status is that of the tool.
+finished() {
+  patience 30 gone "$WATCHER"
+  wait "$WATCHER"
+}
+
 gone() { [[ ! -e /proc/$1 ]] || [[ $(<"/proc/$1/stat") == *') Z '* ]]; }
 
 # start NAME [ARG…] runs a process of that name and sets STARTED to its pid, once it is what it should be.

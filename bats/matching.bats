@@ -77,7 +77,7 @@ looked_twice() { (($(calls pgrep | wc -l) > 3)); }
   script sleeper 'read -r _ <>"$1"; printf %s '"$OWN"' >/proc/$$/comm; read -r _ <>"$1"'
   watching
   release
-  wait "$WATCHER"
+  finished
 }
 
 @test "Case 12: the tool's own arguments, and those of what started it, are no match" {
@@ -127,7 +127,7 @@ looked_twice() { (($(calls pgrep | wc -l) > 3)); }
   script forked 'read -r _ <>"$1"; exec '"$BATS_TEST_TMPDIR/$OWN"
   watching
   release
-  wait "$WATCHER"
+  finished
 }
 
 @test "Case 18: a pid that changes hands between two reads is passed over" {
@@ -149,7 +149,7 @@ looked_twice() { (($(calls pgrep | wc -l) > 3)); }
   config "match_commands = ['$OWN']
 match_argv_substrings = ['/nothing/']"
   cp "$IDLER" "$BATS_TEST_TMPDIR/$OWN"
-  run namespace bash -c '
+  run namespace timeout 60 bash -c '
     mkfifo "$1/blocking"
     "$2" &
     mount --bind "$1/blocking" "/proc/$!/cmdline"

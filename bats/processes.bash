@@ -22,9 +22,10 @@ named() {
   [[ $comm == "${2:0:15}"$'\n' ]]
 }
 
-# eventually COMMAND… repeats it until it succeeds, 5 seconds at most.
-eventually() {
-  local end=$((SECONDS + 5))
+# patience SECONDS COMMAND… repeats the command until it succeeds, that long at most.
+patience() {
+  local end=$((SECONDS + $1))
+  shift
   until "$@" 2>/dev/null; do
     ((SECONDS < end)) || {
       echo "never came true: $*" >&2
@@ -32,3 +33,5 @@ eventually() {
     }
   done
 }
+
+eventually() { patience 10 "$@"; }

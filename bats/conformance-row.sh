@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# conformance-row.bash IDLER TOOL DIRECTORY ROW makes one row of the conformance table real and asks the tool about it. It must be process 1 of
+# conformance-row.sh IDLER TOOL DIRECTORY ROW makes one row of the conformance table real and asks the tool about it. It must be process 1 of
 # a pid namespace with a /proc of its own: then no other process can match, and all that it starts ends with it. What a test cannot
 # bring about (being in a pod's cgroup, being a kernel thread) is laid over the one file of /proc that tells.
 set -euo pipefail
