@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 
 	"5spot.finos.org/node-reclaim/test/controlplane"
@@ -39,33 +38,39 @@ func run(dir string) (err error) {
 	if err := provide(cp, dir); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "ready"), nil, 0o600); err != nil {
-		return err
-	}
 	<-end
 	return nil
 }
 
 // provide writes what the tests use.
-func provide(cp *controlplane.ControlPlane, dir string) error {
-	if err := os.Symlink(cp.Kubectl(), filepath.Join(dir, controlplane.KubectlBinary)); err != nil {
+func provide(cp *controlplane.ControlPlane, path string) error {
+	dir, err := os.OpenRoot(path)
+	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "admin.conf"), cp.Kubeconfig, 0o600); err != nil {
+	defer func() { _ = dir.Close() }()
+	if err := dir.Symlink(cp.Kubectl(), controlplane.KubectlBinary); err != nil {
+		return err
+	}
+	if err := dir.WriteFile("admin.conf", cp.Kubeconfig, 0o600); err != nil {
 		return err
 	}
 	for _, name := range []string{"ws-1", "ws-2"} {
-		user, err := cp.Node(name)
-		if err != nil {
-			return err
-		}
-		kubeconfig, err := user.KubeConfig()
-		if err != nil {
+		if err := provideKubelet(cp, dir, name); err != nil {
 			return fmt.Errorf("kubeconfig of %s: %w", name, err)
 		}
-		if err := os.WriteFile(filepath.Join(dir, name+".conf"), kubeconfig, 0o600); err != nil {
-			return err
-		}
 	}
-	return nil
+	return dir.WriteFile("ready", nil, 0o600)
+}
+
+func provideKubelet(cp *controlplane.ControlPlane, dir *os.Root, name string) error {
+	user, err := cp.Node(name)
+	if err != nil {
+		return err
+	}
+	kubeconfig, err := user.KubeConfig()
+	if err != nil {
+		return err
+	}
+	return dir.WriteFile(name+".conf", kubeconfig, 0o600)
 }
