@@ -32,7 +32,7 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.R
 	if err := deleteAll(ctx, s, pods, firstGrace); err != nil {
 		return err
 	}
-	times.PodsDeletedAt, times.PodsDeleted = microtime(r.Now()), int32(len(pods)) //nolint:gosec // a node has some hundred pods
+	times.PodsDeletedAt, times.PodsDeleted = microtime(r.Now()), int32(len(pods))
 	return nil
 }
 

@@ -157,7 +157,7 @@ func (w *workload) forbidEviction(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pods := int32(w.Count) //nolint:gosec // nobody puts two billion pods on a Node
+	pods := int32(w.Count)
 	budget.Status = policyv1.PodDisruptionBudgetStatus{
 		ObservedGeneration: budget.Generation, ExpectedPods: pods, CurrentHealthy: pods, DesiredHealthy: pods,
 	}
