@@ -52,7 +52,7 @@ func preflight(settings) error {
 	var stat syscall.Statfs_t
 	if err := syscall.Statfs(os.TempDir(), &stat); err != nil {
 		errs = append(errs, fmt.Errorf("looking at %s: %w", os.TempDir(), err))
-	} else if free := stat.Bavail * uint64(stat.Bsize); free < spaceNeeded { //nolint:gosec // a block size is positive
+	} else if free := stat.Bavail * uint64(stat.Bsize); free < spaceNeeded {
 		errs = append(errs, fmt.Errorf("%s has %d MiB free, %d are needed; set TMPDIR to a larger place", os.TempDir(), free>>20, spaceNeeded>>20))
 	}
 	return errors.Join(errs...)
