@@ -1,0 +1,60 @@
+package proctest
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Copy makes a copy of /bin/sleep that is called name.
+func Copy(t testing.TB, name string) string {
+	t.Helper()
+	program, err := os.ReadFile("/bin/sleep")
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), name)
+	require.NoError(t, os.WriteFile(path, program, 0o755))
+	return path
+}
+
+// Start runs a program until the test ends. argv[0] is what the program is called by.
+func Start(t testing.TB, path string, argv ...string) *os.Process {
+	t.Helper()
+	cmd := &exec.Cmd{Path: path, Args: argv}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd.Process
+}
+
+// Sleeper runs a copy of sleep that is called name, until the test ends.
+func Sleeper(t testing.TB, name string) *os.Process {
+	t.Helper()
+	path := Copy(t, name)
+	return Start(t, path, path, "600")
+}
+
+const secondLife = "FIVESPOT_TEST_SECOND_LIFE"
+
+// SecondLife says whether this is the test's second life, in namespaces of its own.
+func SecondLife() bool { return os.Getenv(secondLife) != "" }
+
+// Again runs the test of that name once more in new namespaces, given as CLONE_NEW… flags, and gives all it printed. It must pass.
+func Again(t testing.TB, name string, namespaces uintptr) string {
+	t.Helper()
+	cmd := exec.Command("/proc/self/exe", "-test.run=^"+name+"$", "-test.v")
+	cmd.Env = append(os.Environ(), secondLife+"=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+	if namespaces&syscall.CLONE_NEWUSER != 0 {
+		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return string(out)
+}
