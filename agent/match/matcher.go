@@ -48,6 +48,9 @@ func New(c reclaim.Config) *Matcher {
 // Config is what the Matcher was made of.
 func (m *Matcher) Config() reclaim.Config { return m.config }
 
+// ReadsComm says whether command names matter at all.
+func (m *Matcher) ReadsComm() bool { return len(m.byComm) > 0 }
+
 // ReadsArgs says whether arguments matter at all: reading them is half of the cost of a look.
 func (m *Matcher) ReadsArgs() bool { return len(m.substrings) > 0 }
 

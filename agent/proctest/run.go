@@ -4,8 +4,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -29,6 +31,11 @@ func Start(t testing.TB, path string, argv ...string) *os.Process {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	// Start returns when the kernel has closed the old program's files, which is a moment before the new arguments can be read.
+	require.Eventually(t, func() bool {
+		args, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(cmd.Process.Pid), "cmdline"))
+		return err == nil && len(args) > 0
+	}, 10*time.Second, time.Millisecond)
 	return cmd.Process
 }
 
@@ -47,14 +54,34 @@ func SecondLife() bool { return os.Getenv(secondLife) != "" }
 // Again runs the test of that name once more in new namespaces, given as CLONE_NEW… flags, and gives all it printed. It must pass.
 func Again(t testing.TB, name string, namespaces uintptr) string {
 	t.Helper()
+	attr := &syscall.SysProcAttr{Cloneflags: namespaces}
+	if namespaces&syscall.CLONE_NEWUSER != 0 {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
+	}
+	return again(t, name, attr)
+}
+
+// AgainAsNobody runs the test once more without any privilege.
+func AgainAsNobody(t testing.TB, name string) string {
+	t.Helper()
+	const nobody = 65534
+	return again(t, name, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}})
+}
+
+func again(t testing.TB, name string, attr *syscall.SysProcAttr) string {
+	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+name+"$", "-test.v")
 	cmd.Env = append(os.Environ(), secondLife+"=1")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
-	if namespaces&syscall.CLONE_NEWUSER != 0 {
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getgid(), Size: 1}}
-	}
+	cmd.SysProcAttr = attr
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)
+}
+
+// MountProc mounts a /proc of its own at dir until the test ends.
+func MountProc(t testing.TB, dir, options string) {
+	t.Helper()
+	require.NoError(t, syscall.Mount("proc", dir, "proc", 0, options))
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 }

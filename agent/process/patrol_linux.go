@@ -1,0 +1,103 @@
+package process
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Patrol does one step after the other on a goroutine of its own, each reading one process at most. When a read does not come back the
+// goroutine is left behind with it, and another goes on with the next step.
+type Patrol struct {
+	FS    *FS
+	Clock clock.WithTicker
+	// Every is how often it is looked whether a read hangs. One that is found still going on twice is given up.
+	Every time.Duration
+	// Step says whether there is more to do. It returns soon after the context has ended.
+	Step func(*Scout) bool
+	// Blocked is told of each process that a read does not come back from.
+	Blocked func(pid int)
+}
+
+// Run returns when a step says that there is no more to do, or the context ends. It does not wait for reads that hang.
+func (p Patrol) Run(ctx context.Context) {
+	ticker := p.Clock.NewTicker(p.Every)
+	defer ticker.Stop()
+	for {
+		scout := newScout(p.FS)
+		done := p.send(ctx, scout)
+		pid := supervise(ctx, scout, done, ticker.C())
+		if pid == 0 {
+			return
+		}
+		p.Blocked(pid)
+	}
+}
+
+func (p Patrol) send(ctx context.Context, scout *Scout) <-chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for ctx.Err() == nil && p.Step(scout) && scout.at.Load() != dismissed {
+		}
+	}()
+	return done
+}
+
+// supervise waits for a scout's end. It gives the process that the scout hangs in, when it does.
+func supervise(ctx context.Context, scout *Scout, done <-chan struct{}, tick <-chan time.Time) (pid int) {
+	var seen uint64
+	times := 0
+	for {
+		select {
+		case <-done:
+			return 0
+		case <-ctx.Done():
+			if scout.at.Swap(dismissed)<<32 == 0 { // not reading, so the step returns soon
+				<-done
+			}
+			return 0
+		case <-tick:
+			// Twice, since after the whole agent was stopped the first tick comes at once.
+			if at := scout.at.Load(); at != seen || at<<32 == 0 {
+				seen, times = at, 0
+			} else if times++; times >= 2 && scout.giveUp(at) {
+				return int(uint32(at))
+			}
+		}
+	}
+}
+
+// giveUp leaves the scout behind in the read that it was seen in, unless it has come back in the meantime.
+func (s *Scout) giveUp(at uint64) bool {
+	pid := int(uint32(at))
+	s.fs.setBlocked(pid, true) // first: the scout takes it back when it finds itself dismissed
+	if s.at.CompareAndSwap(at, dismissed) {
+		return true
+	}
+	s.fs.setBlocked(pid, false)
+	return false
+}
+
+func (fs *FS) isBlocked(pid int) bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return fs.blocked[pid]
+}
+
+func (fs *FS) tooManyBlocked() bool {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	return len(fs.blocked) >= maxBlocked
+}
+
+func (fs *FS) setBlocked(pid int, blocked bool) {
+	fs.mu.Lock()
+	defer fs.mu.Unlock()
+	if blocked {
+		fs.blocked[pid] = true
+	} else {
+		delete(fs.blocked, pid)
+	}
+}
