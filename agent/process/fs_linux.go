@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 
 	"5spot.finos.org/node-reclaim/agent/match"
@@ -94,17 +95,21 @@ func comm(file []byte) []byte { return bytes.TrimSuffix(file, []byte{'\n'}) }
 // CheckVisible says whether the agent can see other processes at all. Under hidepid= even root may not, and then a sweep that finds
 // nothing means nothing.
 func (fs *FS) CheckVisible() error {
+	_, err := fs.others()
+	return err
+}
+
+// others lists the processes, the agent's own among them, once it is sure that those are not all that the agent may see.
+func (fs *FS) others() ([]int, error) {
 	if _, err := readAt(fs.dir, fs.root, "1/comm", nil); err != nil {
-		return fmt.Errorf("cannot see other processes, not even PID 1 (is %s mounted with hidepid?): %w", fs.root, err)
+		return nil, fmt.Errorf("cannot see other processes, not even PID 1 (is %s mounted with hidepid?): %w", fs.root, err)
 	}
 	list, err := fs.PIDs()
 	if err != nil {
-		return fmt.Errorf("cannot see other processes: %w", err)
+		return nil, fmt.Errorf("cannot see other processes: %w", err)
 	}
-	for _, pid := range list {
-		if pid != fs.self {
-			return nil
-		}
+	if !slices.ContainsFunc(list, func(pid int) bool { return pid != fs.self }) {
+		return nil, fmt.Errorf("cannot see other processes: %s shows only the agent itself (in a PID namespace of its own?)", fs.root)
 	}
-	return fmt.Errorf("cannot see other processes: %s shows only the agent itself (in a PID namespace of its own?)", fs.root)
+	return list, nil
 }

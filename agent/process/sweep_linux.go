@@ -19,9 +19,10 @@ type pass struct {
 	suspicious func([]byte) bool
 }
 
-// NewSweep lists the processes. found is told of the first that matches, and the sweep is over with it.
+// NewSweep lists the processes, and fails when other processes cannot be seen. found is told of the first that matches, and the sweep is
+// over with it.
 func (fs *FS) NewSweep(m *match.Matcher, found func(Hit)) (*Sweep, error) {
-	list, err := fs.PIDs()
+	list, err := fs.others()
 	if err != nil {
 		return nil, err
 	}
