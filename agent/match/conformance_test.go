@@ -1,24 +1,20 @@
 package match
 
 import (
-	"os"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/test/table"
 	"github.com/stretchr/testify/require"
 )
-
-const conformanceTable = "../../testdata/conformance/table.tsv"
 
 // TestConformance holds the matcher to the table that the shell tool is held to as well.
 func TestConformance(t *testing.T) {
 	for _, row := range conformanceRows(t) {
-		t.Run(row["title"], func(t *testing.T) {
+		t.Run(row.title(), func(t *testing.T) {
 			verdict := New(row.config(t)).Judge(row.process(t))
-			require.Equal(t, row["verdict"] == "match", verdict.Fires(), "%+v", verdict)
+			require.Equal(t, row.Row["verdict"] == "match", verdict.Fires(), "%+v", verdict)
 			require.Equal(t, row.text(t, "rule"), said(verdict))
 		})
 	}
@@ -27,10 +23,10 @@ func TestConformance(t *testing.T) {
 // TestConformanceOfTheFirstLook: what is read of every process never says no to one that matches.
 func TestConformanceOfTheFirstLook(t *testing.T) {
 	for _, row := range conformanceRows(t) {
-		if row["verdict"] != "match" {
+		if row.Row["verdict"] != "match" {
 			continue
 		}
-		t.Run(row["title"], func(t *testing.T) {
+		t.Run(row.title(), func(t *testing.T) {
 			m := New(row.config(t))
 			comm, args := []byte(row.text(t, "comm")), JoinArgv([]byte(row.text(t, "argv")))
 			require.True(t, m.MayMatchComm(comm) || m.ReadsArgs() && m.MayMatchArgs(args))
@@ -53,78 +49,51 @@ func said(v Verdict) string {
 	}[v.Ignored]
 }
 
-// conformanceRow maps the table's columns to their text; "title" is the case's number and name.
-type conformanceRow map[string]string
+// conformanceRow is a row of the table, whose cells can be taken as what they stand for.
+type conformanceRow struct{ table.Row }
 
 func conformanceRows(t *testing.T) []conformanceRow {
-	data, err := os.ReadFile(conformanceTable)
+	rows, err := table.Read("../../testdata/conformance/table.tsv")
 	require.NoError(t, err)
-	lines := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
-	columns := strings.Split(lines[0], "\t")
-	var rows []conformanceRow
-	for i, line := range lines[1:] {
-		fields := strings.Split(line, "\t")
-		require.Len(t, fields, len(columns), "%s:%d", conformanceTable, i+2)
-		row := conformanceRow{}
-		for c, field := range fields {
-			row[columns[c]] = field
-		}
-		row["title"] = row["name"]
-		if row["case"] != "-" {
-			row["title"] = "Case " + row["case"] + " " + row["name"]
-		}
-		rows = append(rows, row)
+	var all []conformanceRow
+	for _, row := range rows {
+		all = append(all, conformanceRow{row})
 	}
-	return rows
+	return all
 }
 
-var escape = regexp.MustCompile(`\\(x[0-9A-Fa-f]{2}|.)|␀`)
+// title names the cases that the row belongs to.
+func (r conformanceRow) title() string {
+	if r.Row["case"] == "-" {
+		return r.Row["name"]
+	}
+	return "Case " + r.Row["case"] + " " + r.Row["name"]
+}
 
-// text undoes the escapes of the table.
 func (r conformanceRow) text(t *testing.T, column string) string {
-	return escape.ReplaceAllStringFunc(r[column], func(e string) string {
-		switch e {
-		case "␀":
-			return "\x00"
-		case `\\`:
-			return `\`
-		case `\n`:
-			return "\n"
-		case `\t`:
-			return "\t"
-		}
-		b, err := strconv.ParseUint(strings.TrimPrefix(e, `\x`), 16, 8)
-		require.NoError(t, err, "escape %q in column %s", e, column)
-		return string([]byte{byte(b)})
-	})
-}
-
-// optional is text, with "-" for nothing.
-func (r conformanceRow) optional(t *testing.T, column string) string {
-	if r[column] == "-" {
-		return ""
-	}
-	return r.text(t, column)
+	text, err := table.Bytes(r.Row[column])
+	require.NoError(t, err)
+	return text
 }
 
 func (r conformanceRow) process(t *testing.T) Process {
 	p := Process{
 		Comm:         r.text(t, "comm"),
-		Argv:         SplitArgv([]byte(r.optional(t, "argv"))),
-		Exe:          r.optional(t, "exe"),
+		Argv:         SplitArgv([]byte(r.text(t, "argv"))),
+		Exe:          r.text(t, "exe"),
 		Cgroup:       strings.Split(r.text(t, "cgroup"), "\n"),
 		Vantage:      NewVantage(strings.Split(r.text(t, "pid1_cgroup"), "\n")),
 		State:        'S',
-		KernelThread: r["kind"] == "kernel-thread",
+		KernelThread: r.Row["kind"] == "kernel-thread",
 	}
-	if r["kind"] == "zombie" {
+	if r.Row["kind"] == "zombie" {
 		p.State = 'Z'
 	}
 	return p
 }
 
 func (r conformanceRow) config(t *testing.T) reclaim.Config {
-	c, err := reclaim.Parse(r["name"], []byte("match_commands = "+r["commands"]+"\nmatch_argv_substrings = "+r["substrings"]+"\n"))
+	c, err := reclaim.Parse(r.Row["name"], []byte("match_commands = "+r.Row["commands"]+"\nmatch_argv_substrings = "+r.Row["substrings"]+"\n"))
 	require.NoError(t, err)
 	return c
 }
