@@ -1,7 +1,6 @@
 package connector
 
 import (
-	"context"
 	"encoding/binary"
 	"os"
 	"syscall"
@@ -64,13 +63,15 @@ func (s *script) execs(tgids ...uint32) {
 func (s *script) overflow() { s.queue = append([]item{{err: syscall.ENOBUFS}}, s.queue...) }
 
 func dialScript(t *testing.T, s *script) *Conn {
-	c, err := dial(context.Background(), s, s.now)
+	t.Helper()
+	c, err := dial(t.Context(), s, s.now)
 	require.NoError(t, err)
 	return c
 }
 
 // next is what Next gives, as one value.
 func next(t *testing.T, c *Conn) int {
+	t.Helper()
 	tgid, err := c.Next()
 	require.NoError(t, err)
 	return tgid
@@ -87,7 +88,7 @@ func TestCase22_AFeedThatAcceptsEverythingAndStaysSilent(t *testing.T) {
 	s := newScript()
 	s.answers = false
 	began := s.t
-	_, err := dial(context.Background(), s, s.now)
+	_, err := dial(t.Context(), s, s.now)
 	require.ErrorIs(t, err, ErrNoAck)
 	require.ErrorContains(t, err, "no ACK within 1s: in a PID or user namespace of its own")
 	require.Equal(t, time.Second, s.t.Sub(began))
@@ -104,7 +105,7 @@ func TestCase24_OnlyOurOwnAckCounts(t *testing.T) {
 		s := newScript()
 		s.answers = false
 		s.queue = []item{foreign}
-		_, err := dial(context.Background(), s, s.now)
+		_, err := dial(t.Context(), s, s.now)
 		require.ErrorIs(t, err, ErrNoAck, name)
 	}
 }
@@ -112,7 +113,7 @@ func TestCase24_OnlyOurOwnAckCounts(t *testing.T) {
 func TestARefusalIsNamed(t *testing.T) {
 	s := newScript()
 	s.errno = uint32(syscall.EPERM)
-	_, err := dial(context.Background(), s, s.now)
+	_, err := dial(t.Context(), s, s.now)
 	require.ErrorIs(t, err, syscall.EPERM)
 }
 

@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"5spot.finos.org/node-reclaim/agent/proctest"
 	"github.com/stretchr/testify/require"
+
+	"5spot.finos.org/node-reclaim/agent/proctest"
 )
 
 func TestTheKernelReportsAnExec(t *testing.T) {
 	proctest.NeedRoot(t)
-	c, err := Dial(context.Background(), ReceiveBuffer)
+	c, err := Dial(t.Context(), ReceiveBuffer)
 	require.NoError(t, err)
 	defer c.Close()
 	cmd := exec.Command("/bin/true")
@@ -24,7 +25,7 @@ func TestTheKernelReportsAnExec(t *testing.T) {
 
 func TestTheKernelAnswersAProbe(t *testing.T) {
 	proctest.NeedRoot(t)
-	c, err := Dial(context.Background(), ReceiveBuffer)
+	c, err := Dial(t.Context(), ReceiveBuffer)
 	require.NoError(t, err)
 	defer c.Close()
 	require.NoError(t, c.ask())
@@ -36,7 +37,7 @@ func TestTheKernelAnswersAProbe(t *testing.T) {
 
 func TestCloseEndsAWaitingNext(t *testing.T) {
 	proctest.NeedRoot(t)
-	c, err := Dial(context.Background(), ReceiveBuffer)
+	c, err := Dial(t.Context(), ReceiveBuffer)
 	require.NoError(t, err)
 	ended := make(chan error)
 	go func() {
@@ -57,7 +58,7 @@ func TestCloseEndsAWaitingNext(t *testing.T) {
 
 func TestDialEndsWithItsContext(t *testing.T) {
 	proctest.NeedRoot(t)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := Dial(ctx, ReceiveBuffer)
 	require.ErrorIs(t, err, context.Canceled)
@@ -66,7 +67,7 @@ func TestDialEndsWithItsContext(t *testing.T) {
 // TestWhereTheConnectorCannotBeUsed: each environment has its own reason, in words.
 func TestWhereTheConnectorCannotBeUsed(t *testing.T) {
 	if proctest.SecondLife() {
-		_, err := Dial(context.Background(), ReceiveBuffer)
+		_, err := Dial(t.Context(), ReceiveBuffer)
 		t.Log("reason:", err)
 		return
 	}
@@ -80,7 +81,7 @@ func TestWhereTheConnectorCannotBeUsed(t *testing.T) {
 		"a user namespace of its own": {syscall.CLONE_NEWUSER, "no ACK within 1s: in a PID or user namespace of its own"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			listener, err := Dial(context.Background(), ReceiveBuffer) // lets the host's events through to everybody
+			listener, err := Dial(t.Context(), ReceiveBuffer) // lets the host's events through to everybody
 			require.NoError(t, err)
 			defer listener.Close()
 			require.Contains(t, proctest.Again(t, "TestWhereTheConnectorCannotBeUsed", tt.namespaces), tt.want)

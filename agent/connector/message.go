@@ -16,6 +16,8 @@ const (
 	cnAt    = netlinkBytes
 	whatAt  = headerBytes
 	unionAt = headerBytes + eventBytes
+
+	requestBytes = headerBytes + 4
 )
 
 // Constants of linux/connector.h, linux/cn_proc.h and linux/netlink.h.
@@ -101,8 +103,8 @@ func union(data []byte, at int) (uint32, error) {
 // acknowledgement away, and older ones ignore the form without a word.
 func request(op, number uint32) []byte {
 	ne := binary.NativeEndian
-	b := make([]byte, headerBytes+4)
-	ne.PutUint32(b, uint32(len(b)))
+	b := make([]byte, requestBytes)
+	ne.PutUint32(b, requestBytes)
 	ne.PutUint16(b[4:], typeDone)
 	ne.PutUint32(b[cnAt:], idxProc)
 	ne.PutUint32(b[cnAt+4:], valProc)

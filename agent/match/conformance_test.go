@@ -4,9 +4,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/test/table"
-	"github.com/stretchr/testify/require"
 )
 
 // TestConformance holds the matcher to the table that the shell tool is held to as well.
@@ -53,6 +54,7 @@ func said(v Verdict) string {
 type conformanceRow struct{ table.Row }
 
 func conformanceRows(t *testing.T) []conformanceRow {
+	t.Helper()
 	rows, err := table.Read("../../testdata/conformance/table.tsv")
 	require.NoError(t, err)
 	var all []conformanceRow
@@ -71,12 +73,14 @@ func (r conformanceRow) title() string {
 }
 
 func (r conformanceRow) text(t *testing.T, column string) string {
+	t.Helper()
 	text, err := table.Bytes(r.Row[column])
 	require.NoError(t, err)
 	return text
 }
 
 func (r conformanceRow) process(t *testing.T) Process {
+	t.Helper()
 	p := Process{
 		Comm:         r.text(t, "comm"),
 		Argv:         SplitArgv([]byte(r.text(t, "argv"))),
@@ -93,6 +97,7 @@ func (r conformanceRow) process(t *testing.T) Process {
 }
 
 func (r conformanceRow) config(t *testing.T) reclaim.Config {
+	t.Helper()
 	c, err := reclaim.Parse(r.Row["name"], []byte("match_commands = "+r.Row["commands"]+"\nmatch_argv_substrings = "+r.Row["substrings"]+"\n"))
 	require.NoError(t, err)
 	return c

@@ -5,8 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"5spot.finos.org/node-reclaim/api/reclaim"
 	"github.com/stretchr/testify/require"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
 )
 
 func TestCase12_TheAgentNeverMatchesItself(t *testing.T) {

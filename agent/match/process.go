@@ -44,12 +44,12 @@ func SplitArgv(cmdline []byte) []string {
 	if len(cmdline) == 0 {
 		return nil
 	}
-	return strings.Split(string(bytes.TrimSuffix(cmdline, nul)), "\x00")
+	return strings.Split(string(trimNUL(cmdline)), "\x00")
 }
 
 // JoinArgv turns the contents of /proc/PID/cmdline, in place, into the arguments joined by one space.
 func JoinArgv(cmdline []byte) []byte {
-	joined := bytes.TrimSuffix(cmdline, nul)
+	joined := trimNUL(cmdline)
 	for rest := joined; ; {
 		i := bytes.IndexByte(rest, 0)
 		if i < 0 {
@@ -60,4 +60,5 @@ func JoinArgv(cmdline []byte) []byte {
 	}
 }
 
-var nul = []byte{0}
+// trimNUL takes off the NUL that ends the last argument.
+func trimNUL(cmdline []byte) []byte { return bytes.TrimSuffix(cmdline, []byte{0}) }

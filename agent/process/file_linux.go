@@ -42,10 +42,7 @@ func openDirectory(at int, path string, pid int) (directory, error) {
 
 func (d directory) close() { _ = unix.Close(d.fd) }
 
-// read gives a file's contents, in buf when there is room.
-func (d directory) read(name string, buf []byte) ([]byte, error) {
-	return readAt(d.fd, d.path, name, buf)
-}
+func (d directory) read(name string) ([]byte, error) { return readAt(d.fd, d.path, name, nil) }
 
 // link gives what a symbolic link points to, or nothing.
 func (d directory) link(name string) string {
@@ -57,7 +54,7 @@ func (d directory) link(name string) string {
 	return string(buf[:n])
 }
 
-// readAt reads the file name in the directory at, whose path is only used in errors.
+// readAt reads the file name in the directory at, into buf when there is room. path is the directory's, for errors.
 func readAt(at int, path, name string, buf []byte) ([]byte, error) {
 	fd, err := openAt(at, name, unix.O_RDONLY)
 	if err != nil {
@@ -97,7 +94,7 @@ func openAt(at int, path string, flags int) (int, error) {
 func retry(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}
@@ -105,22 +102,23 @@ func retry(call func() (int, error)) (int, error) {
 
 // failed wraps an error with what was read. A file or process that is no longer there is ErrGone.
 func failed(err error, path, name string) error {
-	if err == unix.ENOENT || err == unix.ESRCH {
+	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) {
 		return ErrGone
 	}
 	return fmt.Errorf("reading %s/%s: %w", path, name, err)
 }
 
-// pids lists the processes of the /proc at root.
-func pids(root string) ([]int, error) {
-	dir, err := os.Open(root)
+// listPIDs lists the processes of the /proc that dir is.
+func listPIDs(dir int) ([]int, error) {
+	fd, err := openAt(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil, err
 	}
-	defer dir.Close()
-	names, err := dir.Readdirnames(-1)
+	file := os.NewFile(uintptr(fd), "")
+	defer file.Close()
+	names, err := file.Readdirnames(-1)
 	if err != nil {
-		return nil, fmt.Errorf("listing %s: %w", root, err)
+		return nil, err
 	}
 	list := make([]int, 0, len(names))
 	for _, name := range names {

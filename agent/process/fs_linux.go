@@ -7,8 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"5spot.finos.org/node-reclaim/agent/match"
 	"golang.org/x/sys/unix"
+
+	"5spot.finos.org/node-reclaim/agent/match"
 )
 
 // FS is a /proc. Safe for concurrent use.
@@ -40,7 +41,13 @@ func Open(root string, self int) (*FS, error) {
 func (fs *FS) Close() error { return unix.Close(fs.dir) }
 
 // PIDs lists the processes that can be seen.
-func (fs *FS) PIDs() ([]int, error) { return pids(fs.root) }
+func (fs *FS) PIDs() ([]int, error) {
+	list, err := listPIDs(fs.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing %s: %w", fs.root, err)
+	}
+	return list, nil
+}
 
 // Process reads all there is to know of one process, for a person who asks.
 func (fs *FS) Process(pid int) (match.Process, error) {
@@ -58,15 +65,15 @@ func (fs *FS) Process(pid int) (match.Process, error) {
 
 // describe reads all but the arguments and the program file: what can be read without touching the process's memory, which may block.
 func (fs *FS) describe(dir directory, pid int) (match.Process, error) {
-	name, err := dir.read("comm", nil)
+	name, err := dir.read("comm")
 	if err != nil {
 		return match.Process{}, err
 	}
-	cgroup, err := dir.read("cgroup", nil)
+	cgroup, err := dir.read("cgroup")
 	if err != nil {
 		return match.Process{}, err
 	}
-	line, err := dir.read("stat", nil)
+	line, err := dir.read("stat")
 	if err != nil {
 		return match.Process{}, err
 	}
@@ -81,7 +88,7 @@ func (fs *FS) describe(dir directory, pid int) (match.Process, error) {
 }
 
 func addArgs(dir directory, p *match.Process) error {
-	cmdline, err := dir.read("cmdline", nil)
+	cmdline, err := dir.read("cmdline")
 	if err != nil {
 		return err
 	}

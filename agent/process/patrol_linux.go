@@ -47,31 +47,31 @@ func (p Patrol) send(ctx context.Context, scout *Scout) <-chan struct{} {
 
 // supervise waits for a scout's end. It gives the process that the scout hangs in, when it does.
 func supervise(ctx context.Context, scout *Scout, done <-chan struct{}, tick <-chan time.Time) (pid int) {
-	var seen uint64
+	var seen int64
 	times := 0
 	for {
 		select {
 		case <-done:
 			return 0
 		case <-ctx.Done():
-			if scout.at.Swap(dismissed)<<32 == 0 { // not reading, so the step returns soon
+			if pidOf(scout.at.Swap(dismissed)) == 0 { // not reading, so the step returns soon
 				<-done
 			}
 			return 0
 		case <-tick:
 			// Twice, since after the whole agent was stopped the first tick comes at once.
-			if at := scout.at.Load(); at != seen || at<<32 == 0 {
+			if at := scout.at.Load(); at != seen || pidOf(at) == 0 {
 				seen, times = at, 0
 			} else if times++; times >= 2 && scout.giveUp(at) {
-				return int(uint32(at))
+				return pidOf(at)
 			}
 		}
 	}
 }
 
 // giveUp leaves the scout behind in the read that it was seen in, unless it has come back in the meantime.
-func (s *Scout) giveUp(at uint64) bool {
-	pid := int(uint32(at))
+func (s *Scout) giveUp(at int64) bool {
+	pid := pidOf(at)
 	s.fs.setBlocked(pid, true) // first: the scout takes it back when it finds itself dismissed
 	if s.at.CompareAndSwap(at, dismissed) {
 		return true
@@ -79,6 +79,9 @@ func (s *Scout) giveUp(at uint64) bool {
 	s.fs.setBlocked(pid, false)
 	return false
 }
+
+// pidOf is the process that a scout reads, by the value of at.
+func pidOf(at int64) int { return int(at & 0xffffffff) }
 
 func (fs *FS) isBlocked(pid int) bool {
 	fs.mu.Lock()

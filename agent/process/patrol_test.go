@@ -7,15 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
 	"5spot.finos.org/node-reclaim/api/reclaim"
-	"github.com/stretchr/testify/require"
-	"k8s.io/utils/clock"
 )
 
 // patrolled is the same on a Patrol, with the processes that it had to give up.
 func patrolled(t testing.TB, fs *FS, m *match.Matcher) (found, blocked []int) {
+	t.Helper()
 	w, err := fs.NewSweep(m, func(h Hit) { found = append(found, h.Process.PID) })
 	require.NoError(t, err)
 	Patrol{

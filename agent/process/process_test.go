@@ -8,10 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
 	"5spot.finos.org/node-reclaim/api/reclaim"
-	"github.com/stretchr/testify/require"
 )
 
 // commands and substrings are C{…} and A{…} of the cases.
@@ -24,6 +25,7 @@ func substrings(entries ...string) *match.Matcher {
 }
 
 func open(t testing.TB, root string) *FS {
+	t.Helper()
 	fs, err := Open(root, os.Getpid())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = fs.Close() })
@@ -32,6 +34,7 @@ func open(t testing.TB, root string) *FS {
 
 // look is one look at one process, as after its exec.
 func look(t testing.TB, fs *FS, pid int, m *match.Matcher) bool {
+	t.Helper()
 	hit, err := newScout(fs).Look(pid, m)
 	require.NoError(t, err)
 	return hit != nil
@@ -39,6 +42,7 @@ func look(t testing.TB, fs *FS, pid int, m *match.Matcher) bool {
 
 // sweep gives the processes that one sweep finds: one at most.
 func sweep(t testing.TB, fs *FS, m *match.Matcher) []int {
+	t.Helper()
 	var found []int
 	w, err := fs.NewSweep(m, func(h Hit) { found = append(found, h.Process.PID) })
 	require.NoError(t, err)
@@ -113,6 +117,7 @@ func TestCase7_AScriptIsCalledLikeItsFile(t *testing.T) {
 
 // startWaiting starts a program that prints a line once it is what it is to be, and then waits for its input to end.
 func startWaiting(t *testing.T, cmd *exec.Cmd) (pid int, end func()) {
+	t.Helper()
 	stdin, err := cmd.StdinPipe()
 	require.NoError(t, err)
 	stdout, err := cmd.StdoutPipe()
@@ -210,13 +215,13 @@ func TestCase18_AllReadsOfOneLookAreOfOneProcess(t *testing.T) {
 	dir, err := openDirectory(fs.dir, fs.root, cmd.Process.Pid)
 	require.NoError(t, err)
 	defer dir.close()
-	_, err = dir.read("comm", nil)
+	_, err = dir.read("comm")
 	require.NoError(t, err)
 
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait() // from here on the number may be given to another
 	for _, file := range []string{"comm", "cmdline", "stat", "cgroup"} {
-		_, err = dir.read(file, nil)
+		_, err = dir.read(file)
 		require.ErrorIs(t, err, ErrGone, file)
 	}
 }

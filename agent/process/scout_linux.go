@@ -29,12 +29,12 @@ type Scout struct {
 	fs  *FS
 	buf []byte
 	// at is the process being read in its lower half, 0 for none, and the number of reads so far in the upper.
-	at  atomic.Uint64
-	own uint64 // at as this scout left it
+	at  atomic.Int64
+	own int64 // at as this scout left it
 }
 
 // dismissed is the value of at that no scout sets itself.
-const dismissed = ^uint64(0)
+const dismissed = -1
 
 func newScout(fs *FS) *Scout { return &Scout{fs: fs, buf: make([]byte, 0, 4096)} }
 
@@ -120,7 +120,7 @@ func (s *Scout) begin(pid int) error {
 	if s.fs.isBlocked(pid) {
 		return ErrBlocked
 	}
-	next := (s.own>>32+1)<<32 | uint64(pid)
+	next := (s.own>>32+1)<<32 | int64(pid)
 	if !s.at.CompareAndSwap(s.own, next) {
 		return errDismissed
 	}

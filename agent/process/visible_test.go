@@ -6,8 +6,9 @@ import (
 	"syscall"
 	"testing"
 
-	"5spot.finos.org/node-reclaim/agent/proctest"
 	"github.com/stretchr/testify/require"
+
+	"5spot.finos.org/node-reclaim/agent/proctest"
 )
 
 func TestCase20_NotSeeingOthersIsSaid(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 // NeedRoot skips a test that works only as root, with the kernel's connector in reach; in CI a skip would hide a gap, so there it fails.
 func NeedRoot(t testing.TB) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		skip(t, "needs root in the initial namespaces")
 	}

@@ -18,7 +18,7 @@ func Copy(t testing.TB, name string) string {
 	program, err := os.ReadFile("/bin/sleep")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, program, 0o755))
+	require.NoError(t, os.WriteFile(path, program, 0o700)) //nolint:gosec // a program is to be run
 	return path
 }
 

@@ -31,6 +31,7 @@ type Tree struct {
 
 // NewTree makes a Tree.
 func NewTree(t testing.TB) Tree {
+	t.Helper()
 	tree := Tree{t: t, Root: t.TempDir()}
 	tree.Add(1, Process{Comm: "systemd", Argv: []string{"/sbin/init"}, Cgroup: "0::/init.scope"})
 	return tree
@@ -44,7 +45,7 @@ func (tree Tree) Add(pid int, p Process) {
 	if p.Cgroup == "" {
 		p.Cgroup = "0::/user.slice"
 	}
-	require.NoError(tree.t, os.MkdirAll(filepath.Join(tree.Root, strconv.Itoa(pid)), 0o755))
+	require.NoError(tree.t, os.MkdirAll(filepath.Join(tree.Root, strconv.Itoa(pid)), 0o750))
 	tree.write(pid, "comm", p.Comm+"\n")
 	tree.write(pid, "cmdline", cmdline(p.Argv))
 	tree.write(pid, "cgroup", p.Cgroup+"\n")
@@ -60,14 +61,14 @@ func (tree Tree) Remove(pid int) { require.NoError(tree.t, os.RemoveAll(tree.pat
 // Replace makes one file of a process something that cannot be read like a file: a directory.
 func (tree Tree) Replace(pid int, file string) {
 	require.NoError(tree.t, os.Remove(tree.path(pid, file)))
-	require.NoError(tree.t, os.Mkdir(tree.path(pid, file), 0o755))
+	require.NoError(tree.t, os.Mkdir(tree.path(pid, file), 0o750))
 }
 
 // Block makes reading one file of a process wait until the test ends.
 func (tree Tree) Block(pid int, file string) {
 	path := tree.path(pid, file)
 	require.NoError(tree.t, os.Remove(path))
-	require.NoError(tree.t, syscall.Mkfifo(path, 0o644))
+	require.NoError(tree.t, syscall.Mkfifo(path, 0o600))
 	tree.t.Cleanup(func() {
 		if w, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // nobody waits otherwise
 			_ = w.Close()
@@ -80,7 +81,7 @@ func (tree Tree) path(pid int, file string) string {
 }
 
 func (tree Tree) write(pid int, file, content string) {
-	require.NoError(tree.t, os.WriteFile(tree.path(pid, file), []byte(content), 0o644))
+	require.NoError(tree.t, os.WriteFile(tree.path(pid, file), []byte(content), 0o600))
 }
 
 func cmdline(argv []string) string {

@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	clocktesting "k8s.io/utils/clock/testing"
+
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
 	"5spot.finos.org/node-reclaim/api/reclaim"
-	"github.com/stretchr/testify/require"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
 // fakeFeed is a feed that the test speaks through.
@@ -77,6 +78,7 @@ func (l *lockedBuffer) String() string {
 
 // start runs an Observer. change may alter it and its options before.
 func start(t *testing.T, change func(*watched, *Options)) *watched {
+	t.Helper()
 	w := &watched{
 		t: t, tree: proctest.NewTree(t), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), log: &lockedBuffer{},
 		feeds: make(chan *fakeFeed, 10), ended: make(chan error, 1),

@@ -18,10 +18,11 @@ import (
 	"testing"
 	"time"
 
-	"5spot.finos.org/node-reclaim/agent/connector"
-	"5spot.finos.org/node-reclaim/agent/proctest"
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
+
+	"5spot.finos.org/node-reclaim/agent/connector"
+	"5spot.finos.org/node-reclaim/agent/proctest"
 )
 
 // agent is an Observer in a process of its own, looking for the command java, which prints what it has to tell.
@@ -40,6 +41,7 @@ type line struct {
 
 // startAgent runs the agent in new namespaces, given as CLONE_NEW… flags, with a receive buffer of that many bytes.
 func startAgent(t *testing.T, namespaces uintptr, receiveBuffer int) *agent {
+	t.Helper()
 	proctest.NeedRoot(t)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestTheAgentItself$")
 	cmd.Env = append(os.Environ(), "RECEIVE_BUFFER="+strconv.Itoa(receiveBuffer))
@@ -91,7 +93,7 @@ func TestTheAgentItself(t *testing.T) {
 		Root: "/proc", Self: os.Getpid(), Clock: clock.RealClock{}, Log: slog.New(slog.DiscardHandler), Beat: func() {},
 		Dial: func(ctx context.Context) (Feed, error) { return connector.Dial(ctx, receiveBuffer) },
 	})
-	go func() { _ = o.Run(context.Background()) }()
+	go func() { _ = o.Run(t.Context()) }()
 	o.Arm(commands("java"))
 	tell := json.NewEncoder(os.Stdout)
 	again := false

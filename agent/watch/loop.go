@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"5spot.finos.org/node-reclaim/agent/process"
 	"k8s.io/utils/clock"
+
+	"5spot.finos.org/node-reclaim/agent/process"
 )
 
 const (

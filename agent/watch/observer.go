@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/utils/clock"
+
 	"5spot.finos.org/node-reclaim/agent/connector"
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/process"
-	"k8s.io/utils/clock"
 )
 
 // Match is a process that makes the node leave.

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
+
 	"5spot.finos.org/node-reclaim/agent/connector"
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
-	"github.com/stretchr/testify/require"
-	"k8s.io/utils/clock"
 )
 
 func TestTheRungsAndWhy(t *testing.T) {
