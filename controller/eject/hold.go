@@ -7,7 +7,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -24,13 +23,12 @@ func (r *Reconciler) disableSchedule(ctx context.Context, s *scope) (time.Durati
 	if record.ScheduleDisabledAt != nil || record.EventRecordedAt == nil || s.sm.Spec.AfterReclaim == v1alpha1.Hold {
 		return 0, nil
 	}
-	patched := s.sm.DeepCopy()
+	patched := s.stored.DeepCopy()
 	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"schedule":{"enabled":false}}}`))
 	if err := r.Client.Patch(ctx, patched, patch); err != nil {
 		return 0, fmt.Errorf("setting spec.schedule.enabled to false: %w", err)
 	}
-	s.sm.ResourceVersion = patched.ResourceVersion // our own change is no conflict
-	s.sm.Spec, s.sm.Generation = patched.Spec, patched.Generation
+	s.stored = patched // our own change is no conflict
 	record.ScheduleDisabledAt, record.ScheduleDisabledGeneration = microtime(r.Now()), patched.Generation
 	return 0, r.recordDisabled(ctx, s.sm)
 }
@@ -50,12 +48,8 @@ func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 
 // finish does what an unreachable child or a refused spec change left undone when the Machine was gone.
 func (r *Reconciler) finish(ctx context.Context, s *scope) error {
-	before := s.sm.Status.Reclaim.DeepCopy()
 	_, scheduleErr := r.disableSchedule(ctx, s)
 	_, clearErr := r.clearRequest(ctx, s)
-	if equality.Semantic.DeepEqual(before, s.sm.Status.Reclaim) {
-		return errors.Join(scheduleErr, clearErr)
-	}
 	return errors.Join(scheduleErr, clearErr, r.save(ctx, s))
 }
 

@@ -6,10 +6,12 @@ import (
 	"time"
 
 	toolsevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
@@ -19,6 +21,13 @@ import (
 
 // workers are this controller's own: an emergency never queues behind schedule work.
 const workers = 32
+
+// A step that failed is tried again after firstRetry, then twice that, and so on up to lastRetry: a removal must not wait for minutes
+// because an API server was away for one.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 2 * time.Second
+)
 
 // Reconciler carries out emergency removals.
 type Reconciler struct {
@@ -46,7 +55,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		For(&v1alpha1.ScheduledMachine{}).
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
 		WatchesRawSource(r.nodes()).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
 		Complete(r)
 }
 

@@ -73,7 +73,7 @@ func (r *Reconciler) warn(ctx context.Context, sm *v1alpha1.ScheduledMachine, id
 
 // wayBack tells the owner how the machine returns to its schedule.
 func wayBack(sm *v1alpha1.ScheduledMachine) string {
-	if sm.Spec.AfterReclaim == v1alpha1.Hold {
+	if sm.Status.Reclaim.ScheduleDisabledAt == nil {
 		return fmt.Sprintf("To give it back: kubectl -n %s annotate sm %s %s=%s --overwrite",
 			sm.Namespace, sm.Name, v1alpha1.ReleaseAnnotation, sm.Status.Reclaim.ID)
 	}

@@ -33,7 +33,11 @@ func (r *Reconciler) watch(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if len(s.sm.Spec.KillIfCommands) == 0 {
 		return ctrl.Result{}, r.ignore(ctx, s.sm, found)
 	}
-	// A cache that lags must not remove a new Machine or Node on an old request: the same look again, at the API servers.
+	// A cache that lags must not remove a new Machine or Node on an old request, nor begin a removal twice: the same look again, at the
+	// API servers.
+	if err := r.refresh(ctx, s); err != nil || s.sm.Status.Reclaim.Holds() || len(s.sm.Spec.KillIfCommands) == 0 {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
 	err = s.child.Do(ctx, func(ctx context.Context) error {
 		found, err = r.find(ctx, s.sm, r.Live, s.child.Client)
 		return err
@@ -71,7 +75,7 @@ func (r *Reconciler) find(ctx context.Context, sm *v1alpha1.ScheduledMachine, ma
 	if err := nodes.Get(ctx, types.NamespacedName{Name: name}, f.node); err != nil {
 		return finding{}, ignoreNotFound(err, "reading Node %s", name)
 	}
-	f.observed = metav1.NewMicroTime(r.Now())
+	f.observed = *microtime(r.Now())
 	f.request, f.asked = reclaim.RequestFrom(f.node.Annotations, f.observed.Time)
 	return f, nil
 }
@@ -99,7 +103,7 @@ func record(sm *v1alpha1.ScheduledMachine, f finding) *v1alpha1.ReclaimStatus {
 		NodeUID:     f.node.UID,
 		MachineUID:  f.machine.GetUID(),
 		Reason:      f.request.Reason,
-		RequestedAt: metav1.NewMicroTime(f.request.At),
+		RequestedAt: *microtime(f.request.At),
 		ObservedAt:  f.observed,
 	}
 }

@@ -2,9 +2,12 @@ package eject
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/retry"
@@ -17,10 +20,8 @@ import (
 
 // scope is what one reconcile knows of its machine.
 type scope struct {
-	// sm is changed by the steps and saved once, at the end.
-	sm *v1alpha1.ScheduledMachine
-	// stored is the phase that the API server has.
-	stored v1alpha1.Phase
+	// sm is what the steps read, and its record is what they change; stored is the object as the API server has it.
+	sm, stored *v1alpha1.ScheduledMachine
 	// child is nil while the child cluster cannot be reached; childErr then says why.
 	child    *child.Connection
 	childErr error
@@ -31,48 +32,84 @@ func (r *Reconciler) scope(ctx context.Context, name types.NamespacedName) (*sco
 	if err := r.Client.Get(ctx, name, s.sm); err != nil {
 		return nil, err
 	}
-	s.stored = s.sm.Status.Phase
+	s.stored = s.sm.DeepCopy()
+	if record := s.sm.Status.Reclaim; record.Holds() && !record.Complete() {
+		if err := r.refresh(ctx, s); err != nil {
+			return nil, err
+		}
+	}
 	s.child, s.childErr = r.Children.Get(child.Key(s.sm))
 	return s, nil
 }
 
+// refresh reads the object from the API server: a cache that lags behind our own last write would have steps done again, and their times
+// overwritten.
+func (r *Reconciler) refresh(ctx context.Context, s *scope) error {
+	latest := &v1alpha1.ScheduledMachine{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.sm), latest); err != nil {
+		return err
+	}
+	s.sm, s.stored = latest, latest.DeepCopy()
+	return nil
+}
+
 // save stores status.reclaim and what follows from it. Another controller writes other parts of the status: after a conflict the record is
-// put on the newer object, unless that one has another record.
+// put on the newer object, unless a decision on that one would be another.
 func (r *Reconciler) save(ctx context.Context, s *scope) error {
 	record := s.sm.Status.Reclaim
-	latest := s.sm
-	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
-		if latest == nil {
-			latest = &v1alpha1.ScheduledMachine{}
-			if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.sm), latest); err != nil {
-				return client.IgnoreNotFound(err)
-			}
-			if latest.Status.Reclaim == nil || latest.Status.Reclaim.ID != record.ID {
-				return nil
-			}
-		}
-		updated := latest.DeepCopy()
-		updated.Status.Reclaim = record.DeepCopy()
-		describe(updated)
-		before := latest.Status.Phase
-		if latest == s.sm {
-			before = s.stored
-		}
-		latest = nil
-		if err := r.Client.Status().Update(ctx, updated); err != nil {
-			return err
-		}
-		s.sm.ResourceVersion, s.stored = updated.ResourceVersion, updated.Status.Phase
-		events.Phase(r.Events, updated, before)
+	if equality.Semantic.DeepEqual(record, s.stored.Status.Reclaim) {
 		return nil
+	}
+	target := s.stored.DeepCopy()
+	err := retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		before := target.Status.Phase
+		target.Status.Reclaim = record.DeepCopy()
+		describe(target)
+		err := r.Client.Status().Update(ctx, target)
+		if err == nil {
+			events.Phase(r.Events, target, before)
+			return nil
+		}
+		if apierrors.IsConflict(err) {
+			target, err = r.newer(ctx, s, err)
+		}
+		return err
 	})
 	if err != nil {
 		return fmt.Errorf("storing status.reclaim: %w", err)
 	}
+	s.stored = target
 	return nil
 }
 
+// newer reads the object again after a conflict, and returns the conflict with it, to be tried again. It is another error when the record is no
+// longer the one that the removal began on, or when the owner has opted out.
+func (r *Reconciler) newer(ctx context.Context, s *scope, conflict error) (*v1alpha1.ScheduledMachine, error) {
+	latest := &v1alpha1.ScheduledMachine{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(s.sm), latest); err != nil {
+		return nil, err
+	}
+	there := latest.Status.Reclaim
+	begun := there != nil && there.ID == s.sm.Status.Reclaim.ID
+	same := latest.UID == s.sm.UID && (begun || idOf(there) == idOf(s.stored.Status.Reclaim) && len(latest.Spec.KillIfCommands) > 0)
+	if !same {
+		return nil, fmt.Errorf("the ScheduledMachine changed meanwhile: %w", errChanged)
+	}
+	return latest, conflict
+}
+
+// errChanged brings the next reconcile, which decides anew.
+var errChanged = errors.New("deciding again")
+
+func idOf(record *v1alpha1.ReclaimStatus) string {
+	if record == nil {
+		return ""
+	}
+	return record.ID
+}
+
+// microtime is a time as the API server keeps it, so that a record compares equal to what is read back.
 func microtime(t time.Time) *metav1.MicroTime {
-	m := metav1.NewMicroTime(t)
+	m := metav1.NewMicroTime(t.Truncate(time.Microsecond))
 	return &m
 }

@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	toolsevents "k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -23,6 +24,12 @@ import (
 )
 
 const workers = 10
+
+// Back-off for what the API servers refuse for the moment.
+const (
+	firstRetry = 20 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
 
 // Reconciler keeps Machines where their schedules want them.
 type Reconciler struct {
@@ -46,7 +53,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		For(&v1alpha1.ScheduledMachine{}).
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
+		}).
 		Complete(reconcile.AsReconciler[*v1alpha1.ScheduledMachine](r.Client, r))
 }
 

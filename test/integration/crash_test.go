@@ -58,7 +58,7 @@ func TestControllerKilledDuringARemoval(t *testing.T) {
 			require.False(t, *got.Spec.Schedule.Enabled)
 			require.False(t, nodeExists(t, l, name))
 			require.Empty(t, podsOf(t, l, name))
-			require.Equal(t, 1, eventsOf(t, l, name)["EmergencyReclaim"])
+			require.Equal(t, 1, eventsOf(t, l, sm)["EmergencyReclaim"])
 			require.Never(t, func() bool { return machineUID(t, l, name) != "" }, stillness, poll, "a second Machine appeared")
 			remove(t, l, sm) // while its controller runs
 		})

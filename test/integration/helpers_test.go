@@ -86,13 +86,13 @@ func machineUID(t *testing.T, l *lab.Lab, name string) types.UID {
 }
 
 // eventsOf are the reasons of the events on a ScheduledMachine, each as often as it was recorded.
-func eventsOf(t *testing.T, l *lab.Lab, name string) map[string]int {
+func eventsOf(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) map[string]int {
 	t.Helper()
 	var all eventsv1.EventList
 	require.NoError(t, l.Admin.List(context.Background(), &all, client.InNamespace(lab.Namespace)))
 	reasons := map[string]int{}
 	for _, event := range all.Items {
-		if event.Regarding.Name == name && event.Regarding.Kind == "ScheduledMachine" {
+		if event.Regarding.UID == sm.UID {
 			reasons[event.Reason]++
 		}
 	}

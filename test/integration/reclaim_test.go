@@ -37,9 +37,9 @@ func TestRequestOfTheNodeItselfRemovesTheMachine(t *testing.T) {
 	require.False(t, nodeExists(t, l, "ws-1"))
 	require.Empty(t, podsOf(t, l, "ws-1"))
 	require.Empty(t, machineUID(t, l, "ws-1"))
-	require.Equal(t, 1, eventsOf(t, l, "ws-1")["EmergencyReclaim"])
-	require.Equal(t, 1, eventsOf(t, l, "ws-1")["EmergencyReclaimDisabledSchedule"])
-	require.Equal(t, 1, eventsOf(t, l, "ws-1")["EmergencyRemove"])
+	require.Equal(t, 1, eventsOf(t, l, sm)["EmergencyReclaim"])
+	require.Equal(t, 1, eventsOf(t, l, sm)["EmergencyReclaimDisabledSchedule"])
+	require.Equal(t, 1, eventsOf(t, l, sm)["EmergencyRemove"])
 	require.Empty(t, evictions(t, l), "the graceful path was taken")
 }
 
@@ -77,9 +77,9 @@ func TestRequestWithoutOptInIsIgnoredOnceAndVisibly(t *testing.T) {
 	sm := lab.ScheduledMachine("ws-4", "10.0.0.4")
 	active(t, l, sm)
 	require.NoError(t, annotate(t, l, "ws-4", "ws-4", request...))
-	require.Eventually(t, func() bool { return eventsOf(t, l, "ws-4")["ReclaimIgnored"] == 1 }, patience, poll)
+	require.Eventually(t, func() bool { return eventsOf(t, l, sm)["ReclaimIgnored"] == 1 }, patience, poll)
 	stays(t, l, sm)
-	require.Equal(t, 1, eventsOf(t, l, "ws-4")["ReclaimIgnored"])
+	require.Equal(t, 1, eventsOf(t, l, sm)["ReclaimIgnored"])
 }
 
 // stays asserts that for two seconds, in which a removal is long over, nothing of the machine goes.
@@ -110,7 +110,7 @@ func TestOwnerEnablesTheScheduleAndTheMachineComesBackUnharmed(t *testing.T) {
 
 	require.NoError(t, annotate(t, l, "ws-5", "ws-5", request...), "and it can be taken back again")
 	awaitPhase(t, l, sm, v1alpha1.PhaseDisabled)
-	require.Equal(t, 2, eventsOf(t, l, "ws-5")["EmergencyReclaim"])
+	require.Equal(t, 2, eventsOf(t, l, sm)["EmergencyReclaim"])
 }
 
 func enable(ctx context.Context, t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) {
@@ -150,5 +150,5 @@ func TestNodeThatComesBackWhileHeldIsRemovedOnSight(t *testing.T) {
 
 	comesBack(ctx, t, l, "ws-7")
 	require.Eventually(t, func() bool { return !nodeExists(t, l, "ws-7") }, patience, poll)
-	require.Equal(t, 1, eventsOf(t, l, "ws-7")["EmergencyReclaim"], "its request is absorbed")
+	require.Equal(t, 1, eventsOf(t, l, sm)["EmergencyReclaim"], "its request is absorbed")
 }
