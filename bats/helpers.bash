@@ -65,10 +65,12 @@ background() {
   PIDS+=("$WATCHER")
 }
 
-# finished waits for the tool in the background to end by itself; its status is that of the tool.
+# finished waits for the tool in the background to end by itself, with status 0; if not, it shows what the tool said.
 finished() {
-  patience 30 gone "$WATCHER"
-  wait "$WATCHER"
+  { eventually gone "$WATCHER" && wait "$WATCHER"; } || {
+    cat "$BATS_TEST_TMPDIR/err" >&2
+    return 1
+  }
 }
 
 gone() { [[ ! -e /proc/$1 ]] || [[ $(<"/proc/$1/stat") == *') Z '* ]]; }

@@ -113,7 +113,8 @@ meddling() {
   sed 's#server: .*#server: https://127.0.0.1:1#' "$CLUSTER/ws-1.conf" >"$BATS_TEST_TMPDIR/kubeconfig"
   background --config "$CONFIG" --node-name ws-1 --kubeconfig "$BATS_TEST_TMPDIR/kubeconfig"
   eventually grep -q 'trying again: .*refused' "$BATS_TEST_TMPDIR/err"
-  cp "$CLUSTER/ws-1.conf" "$BATS_TEST_TMPDIR/kubeconfig"
+  cp "$CLUSTER/ws-1.conf" "$BATS_TEST_TMPDIR/back"
+  mv "$BATS_TEST_TMPDIR/back" "$BATS_TEST_TMPDIR/kubeconfig"
   finished
   [ "$(annotation requested)" = true ]
   grep -q "^$(annotation requested-at) match: " "$BATS_TEST_TMPDIR/err"

@@ -34,4 +34,5 @@ patience() {
   done
 }
 
-eventually() { patience 10 "$@"; }
+# eventually is generous: a busy machine is no fault.
+eventually() { patience 30 "$@"; }
