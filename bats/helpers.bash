@@ -73,7 +73,12 @@ finished() {
   }
 }
 
-gone() { [[ ! -e /proc/$1 ]] || [[ $(<"/proc/$1/stat") == *') Z '* ]]; }
+# gone PID: ended, reaped or not. Without a subshell: bats would take one that fails for the end of the test.
+gone() {
+  local stat=''
+  { IFS= read -r -d '' stat <"/proc/$1/stat"; } 2>/dev/null || true
+  [[ -z $stat || $stat == *') Z '* ]]
+}
 
 # start NAME [ARG…] runs a process of that name and sets STARTED to its pid, once it is what it should be.
 start() { start_as "$BATS_TEST_TMPDIR/processes/$1" "$@"; }
