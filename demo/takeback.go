@@ -100,7 +100,7 @@ func copyProgram(name, to string) error {
 		return err
 	}
 	defer from.Close()
-	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700) //nolint:gosec // a program must be executable
+	file, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o700)
 	if err != nil {
 		return err
 	}

@@ -171,7 +171,7 @@ func (c *Conn) quiet() error {
 // ask sends a request to listen, be it the first or a liveness probe.
 func (c *Conn) ask() error {
 	// The number tells our acknowledgement from others'; it is no secret.
-	c.number, c.awaited = rand.Uint32(), true //nolint:gosec // as said
+	c.number, c.awaited = rand.Uint32(), true
 	c.deadline = c.now().Add(ackTimeout)
 	err := c.wire.Send(request(opListen, c.number))
 	if errors.Is(err, syscall.ECONNREFUSED) {

@@ -67,7 +67,7 @@ func attachFilter(fd int) error {
 	for _, i := range program {
 		instructions = append(instructions, unix.SockFilter{Code: i.Op, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
-	fprog := unix.SockFprog{Len: uint16(len(instructions)), Filter: &instructions[0]} //nolint:gosec // a handful of instructions
+	fprog := unix.SockFprog{Len: uint16(len(instructions)), Filter: &instructions[0]}
 	if err := unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &fprog); err != nil {
 		return fmt.Errorf("attaching the socket filter: %w", err)
 	}

@@ -18,7 +18,7 @@ func Copy(t testing.TB, name string) string {
 	program, err := os.ReadFile("/bin/sleep")
 	require.NoError(t, err)
 	path := filepath.Join(t.TempDir(), name)
-	require.NoError(t, os.WriteFile(path, program, 0o700)) //nolint:gosec // a program is to be run
+	require.NoError(t, os.WriteFile(path, program, 0o700))
 	return path
 }
 
