@@ -1,0 +1,156 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"5spot.finos.org/node-reclaim/agent/connector"
+)
+
+const (
+	execsPerSecond = 1000
+	execBudget     = 45 * time.Microsecond
+	// tick is the unit of processor time in /proc/PID/stat: USER_HZ is 100 everywhere.
+	tick = 10 * time.Millisecond
+)
+
+func cpuPerExec(ctx context.Context, scale float64) (section, error) {
+	s := section{
+		title:   "Processor time per exec",
+		how:     fmt.Sprintf("At %d execs a second of processes that can still be read, one watcher after the other.", execsPerSecond),
+		columns: []string{"per exec", "execs", "rate reached"},
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return s, err
+	}
+	for _, w := range []struct {
+		what    string
+		command []string
+	}{
+		{"agent, both lists", []string{self, "-" + asAgent}},
+		{"forkstat -e exec", []string{"forkstat", "-e", "exec"}},
+		{"extrace", []string{"extrace"}},
+	} {
+		r, per, err := watcherCost(ctx, w.command, scaled(10*execsPerSecond, scale))
+		if err != nil {
+			return s, fmt.Errorf("%s: %w", w.what, err)
+		}
+		r.what = w.what
+		if len(s.rows) == 0 {
+			r.budget, r.missed = us(execBudget), per > execBudget
+		}
+		s.rows = append(s.rows, r)
+	}
+	return s, nil
+}
+
+// watcherCost runs a watcher while n processes are started, and divides its processor time by all the execs of the machine.
+func watcherCost(ctx context.Context, command []string, n int) (row, time.Duration, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
+	if err := cmd.Start(); err != nil {
+		return row{}, 0, err
+	}
+	defer func() { cancel(); _ = cmd.Wait() }()
+	if err := awaitListening(ctx, cmd.Process.Pid); err != nil {
+		return row{}, 0, err
+	}
+	execs, stop, err := countExecs(ctx)
+	if err != nil {
+		return row{}, 0, err
+	}
+	defer stop()
+
+	cpu, began, before := processorTime(cmd.Process.Pid), time.Now(), execs.Load()
+	if err := startAtRate(ctx, n); err != nil {
+		return row{}, 0, err
+	}
+	took := time.Since(began)
+	<-time.After(time.Second) // what is still in the watcher's queue is its cost, too
+	counted := execs.Load() - before
+	per := (processorTime(cmd.Process.Pid) - cpu) / time.Duration(max(1, counted))
+	return row{cells: []string{us(per), strconv.FormatInt(counted, 10), fmt.Sprintf("%.0f/s", float64(n)/took.Seconds())}}, per, nil
+}
+
+// awaitListening waits until a process has a socket in the connector's group: a line of /proc/net/netlink with protocol 11 and its id.
+func awaitListening(ctx context.Context, pid int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	for {
+		sockets, err := os.ReadFile("/proc/net/netlink")
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(string(sockets)) {
+			if f := strings.Fields(line); len(f) > 3 && f[1] == "11" && f[2] == strconv.Itoa(pid) {
+				return nil
+			}
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return fmt.Errorf("process %d does not listen for process events: %w", pid, ctx.Err())
+		}
+	}
+}
+
+// countExecs counts all execs of the machine.
+func countExecs(ctx context.Context) (*atomic.Int64, func(), error) {
+	feed, err := connector.Dial(ctx, connector.ReceiveBuffer)
+	if err != nil {
+		return nil, nil, err
+	}
+	var n atomic.Int64
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			if _, err := feed.Next(); err != nil {
+				return
+			}
+			n.Add(1)
+		}
+	})
+	return &n, func() { _ = feed.Close(); reader.Wait() }, nil
+}
+
+// startAtRate starts n processes, evenly, as far as the machine keeps up.
+func startAtRate(ctx context.Context, n int) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	ticker := time.NewTicker(time.Second / execsPerSecond)
+	defer ticker.Stop()
+	for range n {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		cmd := exec.CommandContext(ctx, "/bin/sleep", "0.02")
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		running.Go(func() { _ = cmd.Wait() })
+	}
+	return nil
+}
+
+// processorTime is what a process has used, in user and kernel mode; 0 when it has ended.
+func processorTime(pid int) time.Duration {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	user, _ := strconv.Atoi(fields[11])
+	system, _ := strconv.Atoi(fields[12])
+	return time.Duration(user+system) * tick
+}
