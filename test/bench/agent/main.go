@@ -13,21 +13,26 @@ import (
 )
 
 func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context) error {
 	out := flag.String("out", "docs/benchmarks/agent.md", "file to write")
 	accepted := flag.String("accepted", "test/bench/agent/accepted.tsv", "budgets that may be missed, with the reason")
 	scale := flag.Float64("scale", 1, "how much to measure; below 1 is a rehearsal")
 	watchOnly := flag.Bool(asAgent, false, "be the agent that is measured")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	if *watchOnly {
 		watchExecs(ctx)
-		return
+		return nil
 	}
-	if err := run(ctx, *out, *accepted, *scale); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
+	return run(ctx, *out, *accepted, *scale)
 }
 
 // measurements are what the tables are made of, in their order.
