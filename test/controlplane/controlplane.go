@@ -71,6 +71,9 @@ func Start(o Options) (_ *ControlPlane, err error) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		return nil, err
 	}
+	if err := os.Mkdir(filepath.Join(dir, "certs"), 0o700); err != nil {
+		return nil, err
+	}
 	c.env = c.environment(o, policy)
 	if c.Config, err = c.env.Start(); err != nil {
 		return nil, fmt.Errorf("starting a control plane: %w", err)
@@ -91,9 +94,13 @@ func (c *ControlPlane) environment(o Options, policy string) *envtest.Environmen
 		ControlPlaneStartTimeout: startTimeout,
 		ControlPlaneStopTimeout:  stopTimeout,
 	}
+	// A directory of our own outlives StopAPIServer. The default does not, and the next start would come with another CA.
+	env.ControlPlane.GetAPIServer().CertDir = filepath.Join(c.dir, "certs")
 	env.ControlPlane.GetAPIServer().Configure().
 		Set("authorization-mode", "Node", "RBAC").
 		Append("enable-admission-plugins", "NodeRestriction").
+		// Otherwise a stop waits a minute for the watches of whoever is under test, longer than stopTimeout.
+		Set("shutdown-watch-termination-grace-period", "1s").
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", c.AuditLog)
 	return env
