@@ -4,26 +4,20 @@ import (
 	"context"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/test/controlplane"
+	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
-const (
-	patience = 30 * time.Second
-	hostUUID = "3d1219c7c4c5404aaa1f6d2a48adfda4"
-)
+const patience = 30 * time.Second
 
 // cluster is a real API server with an administrator.
 type cluster struct {
@@ -39,71 +33,39 @@ func newCluster(t *testing.T) *cluster {
 	return &cluster{ControlPlane: cp, admin: admin}
 }
 
-// node makes a Node as a kubelet on this host would.
-func (c *cluster) node(t *testing.T, name, machineID string) *corev1.Node {
-	t.Helper()
-	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-	require.NoError(t, c.admin.Create(t.Context(), n))
-	c.report(t, n, machineID)
-	return n
-}
-
-// report is the kubelet's status update.
-func (c *cluster) report(t *testing.T, n *corev1.Node, machineID string) {
-	t.Helper()
-	n.Status.NodeInfo.MachineID = machineID
-	require.NoError(t, c.admin.Status().Update(t.Context(), n))
-}
-
-// host is the directory of a workstation: kubeconfig, certificate, machine id.
+// host is a workstation whose files change in the course of a test.
 type host struct {
-	t      *testing.T
-	dir    string
-	config *rest.Config
+	*workstation.Workstation
+	t *testing.T
 }
 
 func (c *cluster) host(t *testing.T, name string) *host {
 	t.Helper()
-	h := &host{t: t, dir: t.TempDir()}
-	h.config = c.kubelet(t, name)
-	h.write("machine-id", []byte(hostUUID+"\n"))
-	h.write("ca.pem", h.config.CAData)
-	h.write("kubelet.pem", h.config.CertData, h.config.KeyData)
-	h.join(h.config.Host)
+	w, err := workstation.New(c.ControlPlane, name, t.TempDir())
+	require.NoError(t, err)
+	return &host{Workstation: w, t: t}
+}
+
+// registered is a host whose Node is there.
+func (c *cluster) registered(t *testing.T, name string) *host {
+	t.Helper()
+	h := c.host(t, name)
+	h.register()
 	return h
 }
 
-func (c *cluster) kubelet(t *testing.T, name string) *rest.Config {
-	t.Helper()
-	user, err := c.Node(name)
-	require.NoError(t, err)
-	return user.Config()
-}
-
-func (h *host) path(name string) string { return filepath.Join(h.dir, name) }
-
-func (h *host) write(name string, parts ...[]byte) {
+func (h *host) register() *corev1.Node {
 	h.t.Helper()
-	var all []byte
-	for _, p := range parts {
-		all = append(append(all, p...), '\n')
-	}
-	require.NoError(h.t, os.WriteFile(h.path(name)+".new", all, 0o600))
-	require.NoError(h.t, os.Rename(h.path(name)+".new", h.path(name)))
+	n, err := h.Register(h.t.Context())
+	require.NoError(h.t, err)
+	return n
 }
-
-// join writes the kubeconfig, leave removes it.
-func (h *host) join(server string) {
-	h.write("kubelet.conf", []byte(kubeconfig(server, h.path("ca.pem"), byFile)))
-}
-
-func (h *host) leave() { require.NoError(h.t, os.Remove(h.path("kubelet.conf"))) }
 
 // link runs a Link on the host.
 func (h *host) link() *Link {
 	l := NewLink(Options{
-		Kubeconfigs:   []string{h.path("kubelet.conf")},
-		MachineIDFile: h.path("machine-id"),
+		Kubeconfigs:   []string{h.Kubeconfig()},
+		MachineIDFile: h.MachineIDFile(),
 		Version:       "test",
 		Clock:         clock.RealClock{},
 	})

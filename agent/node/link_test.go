@@ -14,6 +14,8 @@ import (
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/transport"
+
+	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
 var mark = map[string]string{"5spot.finos.org/test": "x"}
@@ -40,31 +42,35 @@ func TestLink(t *testing.T) {
 }
 
 func followsTheNode(t *testing.T, c *cluster) {
-	l := c.host(t, "ws-1").link()
+	h := c.host(t, "ws-1")
+	l := h.link()
 	require.Equal(t, "ws-1", await(t, l, Gone).Node.Name)
-	n := c.node(t, "ws-1", hostUUID)
+	n := h.register()
 	first := await(t, l, Present)
 	require.Equal(t, string(n.UID), first.Node.UID)
 
 	require.NoError(t, c.admin.Delete(t.Context(), n))
 	require.Empty(t, await(t, l, Gone).Node.UID)
-	c.node(t, "ws-1", hostUUID)
+	h.register()
 	require.NotEqual(t, first.Node.UID, await(t, l, Present).Node.UID)
 }
 
 func refusesAnotherMachine(t *testing.T, c *cluster) {
-	n := c.node(t, "ws-2", "somebody-else")
-	l := c.host(t, "ws-2").link()
+	h := c.host(t, "ws-2")
+	n := h.register()
+	require.NoError(t, h.Report(t.Context(), n, "somebody-else"))
+	l := h.link()
 	v := await(t, l, Foreign)
 	require.Empty(t, v.Node.UID, "nothing can be written to it")
-	require.Contains(t, v.Detail, `Node ws-2 has machine id "somebody-else", this host has "`+hostUUID+`"`)
-	c.report(t, n, hostUUID)
+	require.Contains(t, v.Detail, `Node ws-2 has machine id "somebody-else", this host has "`+workstation.MachineID+`"`)
+	require.NoError(t, h.Report(t.Context(), n, workstation.MachineID))
 	await(t, l, Present)
 }
 
 func noticesConflicts(t *testing.T, c *cluster) {
-	n := c.node(t, "ws-3", hostUUID)
-	l := c.host(t, "ws-3").link()
+	h := c.host(t, "ws-3")
+	n := h.register()
+	l := h.link()
 	v := await(t, l, Present)
 	written, err := l.Annotate(t.Context(), v.Node, mark)
 	require.NoError(t, err)
@@ -84,9 +90,8 @@ func noticesConflicts(t *testing.T, c *cluster) {
 }
 
 func tellsForbidden(t *testing.T, c *cluster) {
-	l := c.host(t, "ws-4").link()
-	c.node(t, "ws-4", hostUUID)
-	v := await(t, l, Present)
+	l := c.registered(t, "ws-4").link()
+	await(t, l, Present)
 	forbid(t, c)
 	require.EventuallyWithT(t, func(check *assert.CollectT) {
 		fresh, err := l.Get(t.Context())
@@ -95,7 +100,6 @@ func tellsForbidden(t *testing.T, c *cluster) {
 		require.ErrorIs(check, err, ErrForbidden)
 		require.ErrorContains(check, err, "not on a Sunday")
 	}, patience, 100*time.Millisecond)
-	require.Equal(t, "ws-4", v.Node.Name)
 }
 
 // forbid makes a policy against one annotation. It takes the API server a moment to hear of it.
@@ -130,24 +134,22 @@ func forbid(t *testing.T, c *cluster) {
 }
 
 func followsTheKubeconfig(t *testing.T, c *cluster) {
-	c.node(t, "ws-5", hostUUID)
-	h := c.host(t, "ws-5")
-	h.leave()
+	h := c.registered(t, "ws-5")
+	require.NoError(t, h.Leave())
 	l := h.link()
 	require.Contains(t, await(t, l, NoCredential).Detail, "this machine has not joined a cluster")
 	_, err := l.Get(t.Context())
 	require.ErrorIs(t, err, ErrNoCredential)
-	h.join(h.config.Host)
+	require.NoError(t, h.Join(h.Kubelet.Host))
 	await(t, l, Present)
 }
 
 func tellsRefusal(t *testing.T, c *cluster) {
-	c.node(t, "ws-6", hostUUID)
-	h := c.host(t, "ws-6")
-	h.write("kubelet.pem", certificateFor(t, "system:node:ws-6", time.Now().Add(time.Hour)))
+	h := c.registered(t, "ws-6")
+	require.NoError(t, h.UseCertificate(certificateFor(t, "system:node:ws-6", time.Now().Add(time.Hour)), nil))
 	l := h.link()
 	await(t, l, NoCredential)
-	h.write("kubelet.pem", h.config.CertData, h.config.KeyData)
+	require.NoError(t, h.UseCertificate(h.Kubelet.CertData, h.Kubelet.KeyData))
 	await(t, l, Present)
 }
 
@@ -155,16 +157,16 @@ func tellsRefusal(t *testing.T, c *cluster) {
 func followsRotation(t *testing.T, c *cluster) {
 	defer func(d time.Duration) { transport.CertCallbackRefreshDuration = d }(transport.CertCallbackRefreshDuration)
 	transport.CertCallbackRefreshDuration = 100 * time.Millisecond
-	c.node(t, "ws-7", hostUUID)
-	h := c.host(t, "ws-7")
+	h := c.registered(t, "ws-7")
 	l := h.link()
 	v := await(t, l, Present)
 	_, err := l.Annotate(t.Context(), v.Node, mark)
 	require.NoError(t, err)
 	before := credentialOfLastPatch(t, c, "ws-7")
 
-	rotated := c.kubelet(t, "ws-7")
-	h.write("kubelet.pem", rotated.CertData, rotated.KeyData)
+	rotated, err := c.Node("ws-7")
+	require.NoError(t, err)
+	require.NoError(t, h.UseCertificate(rotated.Config().CertData, rotated.Config().KeyData))
 	require.EventuallyWithT(t, func(check *assert.CollectT) {
 		n, err := l.Get(t.Context())
 		require.NoError(check, err)
@@ -197,12 +199,11 @@ func credentialOfLastPatch(t *testing.T, c *cluster, name string) string {
 }
 
 func leavesADeadConnection(t *testing.T, c *cluster) {
-	c.node(t, "ws-8", hostUUID)
-	h := c.host(t, "ws-8")
-	server, err := url.Parse(h.config.Host)
+	h := c.registered(t, "ws-8")
+	server, err := url.Parse(h.Kubelet.Host)
 	require.NoError(t, err)
 	w := newWire(t, server.Host)
-	h.join("https://" + w.Addr().String())
+	require.NoError(t, h.Join("https://"+w.Addr().String()))
 	l := h.link()
 	v := await(t, l, Present)
 
@@ -215,8 +216,7 @@ func leavesADeadConnection(t *testing.T, c *cluster) {
 }
 
 func survivesAnOutage(t *testing.T, c *cluster) {
-	c.node(t, "ws-9", hostUUID)
-	l := c.host(t, "ws-9").link()
+	l := c.registered(t, "ws-9").link()
 	before := await(t, l, Present)
 	require.NoError(t, c.StopAPIServer())
 	away := await(t, l, Away)
