@@ -85,7 +85,7 @@ func newRoot(env Env, understood *bool) *cobra.Command {
 	root.SetErr(env.Err)
 	flags := root.PersistentFlags()
 	flags.StringVar(&o.config, "config", reclaim.ConfigPath, "the configuration file")
-	flags.StringSliceVar(&o.kubeconfigs, "kubeconfig", node.DefaultKubeconfigs(), "the kubelet's kubeconfig; of several, the first that exists")
+	flags.StringArrayVar(&o.kubeconfigs, "kubeconfig", node.DefaultKubeconfigs(), "the kubelet's kubeconfig; of several, the first that exists")
 	flags.StringVar(&o.nodeName, "node-name", "", "the name of this machine's Node (default: as in the kubelet's client certificate)")
 	flags.BoolVar(&o.skipHostID, "skip-host-id-check", false, "do not require that the Node has this host's machine id")
 	root.AddCommand(runCommand(env, o), checkCommand(env, o), explainCommand(env, o), reclaimCommand(env, o), statusCommand(env, o),

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,14 +81,15 @@ func (w *Workstation) Register(ctx context.Context) (*corev1.Node, error) {
 	return n, w.Report(ctx, n, MachineID)
 }
 
-// Report is the kubelet's update of the Node's status.
+// Report is the kubelet's word on the Node's status. It makes no difference who has written to the Node meanwhile.
 func (w *Workstation) Report(ctx context.Context, n *corev1.Node, machineID string) error {
 	kubelet, err := client.New(w.Kubelet, client.Options{})
 	if err != nil {
 		return err
 	}
+	patch := client.MergeFrom(n.DeepCopy())
 	n.Status.NodeInfo.MachineID = machineID
-	return kubelet.Status().Update(ctx, n)
+	return kubelet.Status().Patch(ctx, n, patch)
 }
 
 // write replaces a file by rename, so that nobody reads half of it.
@@ -99,16 +99,4 @@ func (w *Workstation) write(name string, content []byte) error {
 		return err
 	}
 	return os.Rename(path+".new", path)
-}
-
-// BuildAgent builds the agent into dir, static and under its own name, and returns its path.
-func BuildAgent(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, "5spot-reclaim-agent")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w -X main.version=test", "-o", path, "./agent")
-	build.Dir = controlplane.Root()
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the agent: %w: %s", err, out)
-	}
-	return path, nil
 }
