@@ -180,6 +180,7 @@ type agent struct {
 	beats     chan struct{}
 	config    fakeConfig
 	installed bool
+	noRung    bool
 }
 
 // start runs an agent with `java` to match and its Node there.
@@ -205,7 +206,9 @@ func start(t *testing.T, change ...func(*agent)) *agent {
 	go func() { defer close(done); r.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	a.config <- javaConfig
-	a.rungs <- watch.Rung{Name: "proc-connector"}
+	if !a.noRung {
+		a.rungs <- watch.Rung{Name: "proc-connector"}
+	}
 	return a
 }
 

@@ -262,3 +262,14 @@ func TestTheServiceManagerIsTold(t *testing.T) {
 	a.run("java")
 	require.NotContains(t, a.status(), "\n")
 }
+
+// The observer may be sent home before it has found out how it would watch.
+func TestAnAgentThatNeverWatchedIsReadyToo(t *testing.T) {
+	a := start(t, func(a *agent) { a.noRung = true })
+	a.turn()
+	a.with(func() { require.Zero(t, a.ready, "armed, but nobody knows how") })
+	a.see(node.Gone)
+	a.await(Standby)
+	a.turn()
+	a.with(func() { require.Equal(t, 1, a.ready) })
+}

@@ -14,11 +14,14 @@ func (r *Reclaimer) notify() {
 		r.status = line
 		r.opts.Notifier.Status(line)
 	}
-	if !r.ready && r.rung.Name != "" {
+	if !r.ready && r.settled() {
 		r.ready = true
 		r.opts.Notifier.Ready()
 	}
 }
+
+// settled: who watches knows how. Who does not may never come to know, and is complete without.
+func (r *Reclaimer) settled() bool { return r.rung.Name != "" || !r.current.Watch }
 
 // line is what `systemctl status` shows.
 func (r *Reclaimer) line() string {

@@ -45,7 +45,7 @@ func (r *Reclaimer) onRequested(o outcome) {
 
 // announce keeps the state annotation true. While requesting, the request brings it along.
 func (r *Reclaimer) announce(ctx context.Context) {
-	if r.view.Standing != node.Present || r.current.State == Requesting || r.rung.Name == "" {
+	if r.view.Standing != node.Present || r.current.State == Requesting || !r.settled() {
 		return
 	}
 	text := r.stateText(r.current.State)
