@@ -80,3 +80,27 @@ func (a *Agent) Stop() error {
 	}
 	return a.cmd.Wait()
 }
+
+// RSS is the memory that the agent holds, in KiB.
+func (a *Agent) RSS() (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.PID()))
+	if err != nil {
+		return 0, err
+	}
+	_, rest, _ := strings.Cut(string(status), "VmRSS:")
+	fields := strings.Fields(rest)
+	if len(fields) == 0 {
+		return 0, fmt.Errorf("the agent (PID %d) has ended", a.PID())
+	}
+	return strconv.Atoi(fields[0])
+}
+
+// Autopsy ends the agent by force, and counts the goroutines that it had.
+func (a *Agent) Autopsy() (int, error) {
+	if err := a.cmd.Process.Signal(syscall.SIGQUIT); err != nil {
+		return 0, err
+	}
+	_ = a.cmd.Wait() // it fails by design
+	log, err := a.Log()
+	return strings.Count(log, "\ngoroutine "), err
+}
