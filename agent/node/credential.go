@@ -34,7 +34,7 @@ type Credential struct {
 }
 
 // LoadCredential reads the first kubeconfig that exists. nodeName overrides the name in the client certificate. Its errors are all
-// ErrNoCredential: none of them is the API server's fault.
+// ErrNoCredential: the API server has not been asked yet.
 func LoadCredential(paths []string, nodeName string, now time.Time) (Credential, error) {
 	path, text, err := firstExisting(paths)
 	if err != nil {

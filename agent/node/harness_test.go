@@ -69,6 +69,7 @@ func (h *host) link() *Link {
 		Version:       "test",
 		Clock:         clock.RealClock{},
 	})
+	l.recheck = 100 * time.Millisecond
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); l.Run(ctx) }()

@@ -24,7 +24,7 @@ type Options struct {
 	// MachineIDFile is /etc/machine-id. Empty: the Node is taken for this machine without a check.
 	MachineIDFile string
 	Version       string
-	Clock         clock.PassiveClock
+	Clock         clock.WithTicker
 }
 
 // Link follows the own Node for as long as the agent runs: through outages, rotated credentials, and clusters left and joined again.
@@ -32,6 +32,8 @@ type Link struct {
 	opts  Options
 	views latest.Value[View]
 	last  View
+	// recheck is the time between two looks at the kubeconfig while the Node is followed.
+	recheck time.Duration
 
 	mu     sync.Mutex // Get and Annotate come from other goroutines
 	client *Client
@@ -41,7 +43,9 @@ type Link struct {
 }
 
 // NewLink makes a Link; Run brings it to life.
-func NewLink(o Options) *Link { return &Link{opts: o, views: latest.New[View]()} }
+func NewLink(o Options) *Link {
+	return &Link{opts: o, views: latest.New[View](), recheck: 30 * time.Second}
+}
 
 // Views delivers the newest view after every change.
 func (l *Link) Views() <-chan View { return l.views.C() }
@@ -60,8 +64,10 @@ func (l *Link) Run(ctx context.Context) {
 			away, refused = Backoff(), slowly()
 		}
 		pause := away.Step()
-		if isRefusal(err) {
+		if unusable(err) {
 			l.drop()
+		}
+		if refusal(err) {
 			pause = refused.Step()
 		}
 		if ctx.Err() == nil && err != nil {
@@ -89,12 +95,29 @@ func (l *Link) round(ctx context.Context) error {
 		return err
 	}
 	defer w.Stop()
-	for event := range w.ResultChan() {
-		if err := l.take(ctx, client, event); err != nil {
-			return err
+	return l.follow(ctx, client, w)
+}
+
+// follow takes what the watch says until it ends, or until this machine has another credential: one that has left its cluster must not
+// go on with the old one because the connection happens to last.
+func (l *Link) follow(ctx context.Context, client *Client, w watch.Interface) error {
+	recheck := l.opts.Clock.NewTicker(l.recheck)
+	defer recheck.Stop()
+	for {
+		select {
+		case <-recheck.C():
+			if l.outdated() {
+				return nil
+			}
+		case event, open := <-w.ResultChan():
+			if !open {
+				return nil
+			}
+			if err := l.take(ctx, client, event); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
 }
 
 func (l *Link) take(ctx context.Context, client *Client, event watch.Event) error {
@@ -156,7 +179,7 @@ func (l *Link) foreign(ctx context.Context, client *Client, uid string) (string,
 // after is the view once a round has failed. Being away changes nothing for a Node that was known to be gone.
 func (l *Link) after(err error) View {
 	switch {
-	case isRefusal(err):
+	case unusable(err):
 		return View{Standing: NoCredential, Node: l.last.Node, Detail: err.Error()}
 	case l.last.Standing == "" || l.last.Standing == Present || l.last.Standing == Away:
 		return View{Standing: Away, Node: l.last.Node, Detail: err.Error()}
@@ -164,10 +187,11 @@ func (l *Link) after(err error) View {
 	return l.last
 }
 
-// isRefusal: reading its own Node is what every kubelet may do, so that a 403 here means a credential that is not that Node's.
-func isRefusal(err error) bool {
-	return errors.Is(err, ErrNoCredential) || errors.Is(err, ErrForbidden)
-}
+// refusal: reading its own Node is what every kubelet may do, so that a 403 here means a credential that is not that Node's.
+func refusal(err error) bool { return errors.Is(err, ErrRefused) || errors.Is(err, ErrForbidden) }
+
+// unusable: with the credential as it is, nothing can be read or written.
+func unusable(err error) bool { return refusal(err) || errors.Is(err, ErrNoCredential) }
 
 // publish leaves out what would be the same once more. The words about an outage differ with every attempt and are not news.
 func (l *Link) publish(v View) {

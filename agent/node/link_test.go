@@ -142,6 +142,10 @@ func followsTheKubeconfig(t *testing.T, c *cluster) {
 	require.ErrorIs(t, err, ErrNoCredential)
 	require.NoError(t, h.Join(h.Kubelet.Host))
 	await(t, l, Present)
+	require.NoError(t, h.Leave())
+	await(t, l, NoCredential)
+	_, err = l.Get(t.Context())
+	require.ErrorIs(t, err, ErrNoCredential, "the connection still stands, but is not used")
 }
 
 func tellsRefusal(t *testing.T, c *cluster) {

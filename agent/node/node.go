@@ -70,7 +70,9 @@ var (
 	ErrGone = errors.New("there is no such Node")
 	// ErrForbidden: a policy or the authorizer says no.
 	ErrForbidden = errors.New("forbidden by the API server")
-	// ErrNoCredential: the credential is missing or not accepted.
+	// ErrRefused: the API server does not accept the credential.
+	ErrRefused = errors.New("credential refused by the API server")
+	// ErrNoCredential: there is none on this machine that could be used.
 	ErrNoCredential = errors.New("no usable credential")
 )
 
@@ -86,7 +88,7 @@ func classify(doing string, err error) error {
 	case apierrors.IsForbidden(err):
 		return fmt.Errorf("%s: %w: %w", doing, ErrForbidden, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: %w: %w", doing, ErrNoCredential, err)
+		return fmt.Errorf("%s: %w: %w", doing, ErrRefused, err)
 	}
 	return fmt.Errorf("%s: %w", doing, err)
 }

@@ -38,7 +38,7 @@ func (l *Link) current() (*Client, error) {
 // connect keeps the client, and with it the warm connection, while kubeconfig and name are unchanged. A rotated certificate is none of
 // its business: client-go reads certificate files again by itself.
 func (l *Link) connect() (*Client, error) {
-	credential, err := LoadCredential(l.opts.Kubeconfigs, l.opts.NodeName, l.opts.Clock.Now())
+	credential, err := l.credential()
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,17 @@ func (l *Link) connect() (*Client, error) {
 	return fresh, nil
 }
 
-// drop forgets a client whose credential was refused.
+func (l *Link) credential() (Credential, error) {
+	return LoadCredential(l.opts.Kubeconfigs, l.opts.NodeName, l.opts.Clock.Now())
+}
+
+// outdated says whether the credential on disk is no longer the one in use. A certificate renewed under the same name is the same.
+func (l *Link) outdated() bool {
+	credential, err := l.credential()
+	return err != nil || credential.key != l.key
+}
+
+// drop forgets a client whose credential is of no use any more.
 func (l *Link) drop() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -41,7 +41,7 @@ func persist(ctx context.Context, api API, read node.Node, request reclaim.Reque
 			return stored, nil
 		case ctx.Err() != nil:
 			return node.Node{}, ctx.Err()
-		case errors.Is(err, node.ErrForbidden), errors.Is(err, node.ErrGone), errors.Is(err, node.ErrNoCredential):
+		case errors.Is(err, node.ErrForbidden), errors.Is(err, node.ErrGone), errors.Is(err, node.ErrRefused):
 			return node.Node{}, fmt.Errorf("the request was not stored: %w", err)
 		}
 		say("not stored yet, trying on: " + err.Error())
