@@ -84,7 +84,8 @@ func (f *File) Run(ctx context.Context) {
 			f.log.Info("configuration reload asked for", "file", f.path)
 		case <-dir.events:
 			dir.settle(ctx)
-		case <-dir.faults: // an overflow is one more reason to look
+		case err := <-dir.faults: // mostly an overflow: one more reason to look
+			f.log.Warn("changes of the configuration may have been missed, reading it again", "error", err)
 		}
 		timer.Stop()
 		if ctx.Err() != nil {

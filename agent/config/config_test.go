@@ -71,9 +71,16 @@ func replace(t *testing.T, path, text string) {
 
 func TestTheFileIsFollowedHoweverItIsReplaced(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, path string){
-		"written in place": func(t *testing.T, path string) { write(t, path, idea) },
-		"renamed over":     func(t *testing.T, path string) { replace(t, path, idea) },
+		"written in place": func(t *testing.T, path string) {
+			t.Helper()
+			write(t, path, idea)
+		},
+		"renamed over": func(t *testing.T, path string) {
+			t.Helper()
+			replace(t, path, idea)
+		},
 		"removed and made again": func(t *testing.T, path string) {
+			t.Helper()
 			require.NoError(t, os.Remove(path))
 			write(t, path, idea)
 		},

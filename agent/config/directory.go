@@ -45,7 +45,6 @@ func (d *directory) settle(ctx context.Context) {
 		case <-quiet.C:
 			return
 		case <-d.events:
-		case <-d.faults:
 		}
 	}
 }

@@ -41,15 +41,15 @@ func (n Node) Older(other Node) bool {
 type Standing string
 
 const (
-	// Present: the Node is there, and it is this machine.
+	// Present means that the Node is there, and is this machine.
 	Present Standing = "present"
-	// Away: the API server does not answer. What was last known still counts.
+	// Away means that the API server does not answer. What was last known still counts.
 	Away Standing = "away"
-	// Gone: the API server says that there is no such Node.
+	// Gone means that the API server says that there is no such Node.
 	Gone Standing = "gone"
-	// NoCredential: the kubeconfig is missing, unusable, expired or refused.
+	// NoCredential means that the kubeconfig is missing, unusable, expired or refused.
 	NoCredential Standing = "no credential"
-	// Foreign: a Node of that name is there, but it is another machine.
+	// Foreign means that a Node of that name is there, but it is another machine.
 	Foreign Standing = "foreign"
 )
 

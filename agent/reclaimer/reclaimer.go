@@ -196,10 +196,10 @@ func (r *Reclaimer) onView(v node.View) {
 }
 
 func (r *Reclaimer) reportStanding(v node.View) {
-	switch {
-	case v.Standing == node.Away:
+	switch v.Standing {
+	case node.Away:
 		r.opts.Log.Warn("API server does not answer", "error", v.Detail)
-	case v.Standing == node.Present:
+	case node.Present:
 		r.opts.Log.Info("Node found", "node", v.Node.Name, "uid", v.Node.UID)
 	}
 }

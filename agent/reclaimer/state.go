@@ -13,15 +13,15 @@ import (
 type State string
 
 const (
-	// Inert: there is nothing to match.
+	// Inert means that there is nothing to match.
 	Inert State = "inert"
-	// Armed: a match makes a request.
+	// Armed means that a match makes a request.
 	Armed State = "armed"
-	// Requesting: there was a match, and the Node does not say so yet.
+	// Requesting means that there was a match, and the Node does not say so yet.
 	Requesting State = "requesting"
-	// Requested: the Node carries a request, whoever made it.
+	// Requested means that the Node carries a request, whoever made it.
 	Requested State = "requested"
-	// Standby: there is no Node that this machine could or should give back, or no process can be seen.
+	// Standby means that there is no Node that this machine could or should give back, or no process can be seen.
 	Standby State = "standby"
 )
 

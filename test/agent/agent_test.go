@@ -82,10 +82,10 @@ func (l *lent) join(name, command string, flags ...string) {
 func (l *lent) stop() {
 	err := l.agent.Stop()
 	log, _ := l.agent.Log()
-	assert.NoError(l.t, err, "%s", log)
 	if l.t.Failed() {
 		l.t.Log(log)
 	}
+	require.NoError(l.t, err, "%s", log)
 }
 
 func (l *lent) node() (*corev1.Node, error) {

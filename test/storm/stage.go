@@ -76,7 +76,7 @@ func (s *stage) copyOfSleep() (string, error) {
 		return "", err
 	}
 	path := filepath.Join(s.dir, owner)
-	return path, os.WriteFile(path, program, 0o755)
+	return path, os.WriteFile(path, program, 0o700)
 }
 
 func (s *stage) close(err *error) {
@@ -87,16 +87,16 @@ func (s *stage) close(err *error) {
 }
 
 // await waits until the agent says on its Node that it is in that state.
-func (s *stage) await(ctx context.Context, state string) (*corev1.Node, error) {
+func (s *stage) await(ctx context.Context, state string) error {
 	n := &corev1.Node{}
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		err := s.admin.Get(ctx, client.ObjectKey{Name: s.Name}, n)
 		return err == nil && strings.Contains(n.Annotations[reclaim.AnnotationAgentState], `"state":"`+state+`"`), nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the agent is not %s after %s: %w", state, patience, err)
+		return fmt.Errorf("the agent is not %s after %s: %w", state, patience, err)
 	}
-	return n, nil
+	return nil
 }
 
 // clear takes the request off the Node, as the controller does in the end, through outages.
@@ -118,7 +118,7 @@ func (s *stage) whenCalm(ctx context.Context) (calm, error) {
 	if err != nil {
 		return calm{}, err
 	}
-	_, err = s.await(ctx, "armed")
+	err = s.await(ctx, "armed")
 	time.Sleep(settled)
 	rss, seen := a.RSS()
 	n, counted := a.Autopsy()

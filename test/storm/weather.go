@@ -89,7 +89,7 @@ func (s *stage) comeBack(over context.Context, r *report) error {
 	ctx := context.WithoutCancel(over)
 	fair := time.Now()
 	for over.Err() == nil {
-		if _, err := s.await(ctx, "armed"); err != nil {
+		if err := s.await(ctx, "armed"); err != nil {
 			return err
 		}
 		weather, took := s.inFairWeather, &r.noticed
@@ -134,7 +134,7 @@ func (s *stage) comeBackOnce(ctx context.Context, sitOut func() error) (time.Dur
 		}
 		began = time.Now()
 	}
-	_, err := s.await(ctx, "requested")
+	err := s.await(ctx, "requested")
 	took := time.Since(began)
 	if err := errors.Join(err, program.Process.Kill(), ignoreExit(program.Wait())); err != nil {
 		return 0, err
