@@ -1,7 +1,7 @@
 // The demo shows the whole path on real control planes: a workstation lends itself to a cluster, its owner starts a program, and the
 // machine leaves. It prints how long each step took, and fails when the Node is not gone within five seconds.
 //
-// Environment: DEMO_WATCHER=shell chooses the watcher; DEMO_BREAK=watcher never starts it, so that the demo must fail; DEMO_KEEP=1
+// Environment: DEMO_WATCHER=agent or shell chooses the watcher; DEMO_BREAK=watcher never starts it, so that the demo must fail; DEMO_KEEP=1
 // leaves everything running until Ctrl-C and prints the kubeconfigs.
 package main
 

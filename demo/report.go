@@ -40,8 +40,8 @@ func (d *demo) timeline(executed, seenGone time.Time, w *watcher) {
 	r := d.sm.Status.Reclaim
 	fmt.Printf("\nmilliseconds since exec of java, on Node %s (%s):\n", workstation, r.Reason)
 	rows := []row{
-		{"seen", w.at("match"), "by " + d.settings.watcher},
-		{"annotated", w.at("requested"), ""},
+		{"seen", w.at(edgeMatch), "by " + d.settings.watcher},
+		{"annotated", w.at(edgeRequested), ""},
 		{"observed", r.ObservedAt.Time, "by the controller"},
 		{"cordoned", timeOf(r.CordonedAt), ""},
 		{"pods deleted", timeOf(r.PodsDeletedAt), fmt.Sprintf("%d DELETEs accepted", r.PodsDeleted)},

@@ -10,6 +10,12 @@ import (
 	"5spot.finos.org/node-reclaim/test/controlplane"
 )
 
+// Watchers that the demo knows.
+const (
+	watcherAgent = "agent"
+	watcherShell = "shell"
+)
+
 // settings are the demo's environment.
 type settings struct {
 	watcher string
@@ -20,10 +26,10 @@ type settings struct {
 func fromEnvironment() (settings, error) {
 	s := settings{watcher: os.Getenv("DEMO_WATCHER"), keep: os.Getenv("DEMO_KEEP") == "1"}
 	if s.watcher == "" {
-		s.watcher = "shell"
+		s.watcher = watcherAgent
 	}
-	if s.watcher != "shell" {
-		return s, fmt.Errorf("DEMO_WATCHER=%s: the watcher is shell", s.watcher)
+	if s.watcher != watcherAgent && s.watcher != watcherShell {
+		return s, fmt.Errorf("DEMO_WATCHER=%s: the watcher is %s or %s", s.watcher, watcherAgent, watcherShell)
 	}
 	switch broken := os.Getenv("DEMO_BREAK"); broken {
 	case "":
@@ -44,7 +50,7 @@ func preflight(settings) error {
 	if _, err := controlplane.Assets(); err != nil {
 		errs = append(errs, err)
 	}
-	for program, from := range map[string]string{"bash": "bash", "pgrep": "procps", "sleep": "coreutils"} {
+	for program, from := range map[string]string{"bash": "bash", "go": "golang", "pgrep": "procps", "sleep": "coreutils"} {
 		if _, err := exec.LookPath(program); err != nil {
 			errs = append(errs, fmt.Errorf("%s is missing: install the package %s", program, from))
 		}

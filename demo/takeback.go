@@ -33,7 +33,7 @@ func (d *demo) takeBack(ctx context.Context) error {
 	return d.report(ctx, executed, seenGone, watcher)
 }
 
-// startWatcher starts the shell tool as it runs on a workstation: under the kubelet's own credential.
+// startWatcher starts the agent, or the shell tool, as it runs on a workstation: under the kubelet's own credential.
 func (d *demo) startWatcher(ctx context.Context) (*watcher, error) {
 	if d.settings.broken {
 		d.say("DEMO_BREAK=watcher: no watcher is started")
@@ -48,13 +48,16 @@ func (d *demo) startWatcher(ctx context.Context) (*watcher, error) {
 	if err := os.WriteFile(config, []byte("match_commands = [\"java\", \"idea\"]\npoll_interval_ms = 100\n"), 0o600); err != nil {
 		return nil, err
 	}
-	d.say("starting %s as system:node:%s", tool, workstation)
-	w, err := startShell(d.lab.Child.Kubectl(), "--config", config, "--node-name", workstation, "--kubeconfig", kubeconfig)
+	start := d.startAgent
+	if d.settings.watcher == watcherShell {
+		start = d.startShell
+	}
+	w, err := start(ctx, config, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	d.stops = append(d.stops, w.stop)
-	return w, w.await(ctx, "armed")
+	return w, w.await(ctx, edgeArmed)
 }
 
 func (d *demo) kubeletCredential() (string, error) {
