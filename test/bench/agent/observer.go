@@ -63,7 +63,7 @@ func copySleep(name string) (path string, remove func(), err error) {
 	program, err := os.ReadFile("/bin/sleep")
 	if err == nil {
 		path = filepath.Join(dir, name)
-		err = os.WriteFile(path, program, 0o700) //nolint:gosec // a program is to be run
+		err = os.WriteFile(path, program, 0o700)
 	}
 	if err != nil {
 		remove()
