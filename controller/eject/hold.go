@@ -12,8 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
-	"5spot.finos.org/node-reclaim/controller/capi"
-	"5spot.finos.org/node-reclaim/controller/machine"
 )
 
 // disableSchedule sets spec.schedule.enabled to false, unless spec.afterReclaim keeps the hold in status alone. An API server that refuses
@@ -78,8 +76,7 @@ func (r *Reconciler) absorb(ctx context.Context, s *scope) error {
 	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: record.NodeName}, node); err != nil {
 		return ignoreNotFound(err, "reading Node %s", record.NodeName)
 	}
-	mine, err := r.stillHeld(ctx, s.sm, record.NodeName)
-	if err != nil || !mine {
+	if held, err := r.stillHeld(ctx, s.sm); err != nil || !held {
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("Removing a Node that came back while its machine is held out", "node", node.Name, "uid", node.UID)
@@ -91,7 +88,7 @@ func (r *Reconciler) absorb(ctx context.Context, s *scope) error {
 
 // stillHeld asks the API server, not the cache, because a release and the new Machine's Node may be on their way; and it leaves a Node alone
 // that any Machine claims.
-func (r *Reconciler) stillHeld(ctx context.Context, sm *v1alpha1.ScheduledMachine, nodeName string) (bool, error) {
+func (r *Reconciler) stillHeld(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
 	live := &v1alpha1.ScheduledMachine{}
 	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(sm), live); err != nil {
 		return false, ignoreNotFound(err, "reading ScheduledMachine %s", sm.Name)
@@ -99,14 +96,5 @@ func (r *Reconciler) stillHeld(ctx context.Context, sm *v1alpha1.ScheduledMachin
 	if !live.Status.Reclaim.Holds() || live.Status.Reclaim.ID != sm.Status.Reclaim.ID {
 		return false, nil
 	}
-	machines, err := machine.List(ctx, r.Live, r.Version, sm.Namespace)
-	if err != nil {
-		return false, err
-	}
-	for i := range machines {
-		if name, _ := capi.NodeRef(&machines[i]); name == nodeName || machines[i].GetName() == nodeName {
-			return false, nil
-		}
-	}
-	return true, nil
+	return r.ours(ctx, live)
 }

@@ -19,7 +19,11 @@ func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (time.Duration
 	if record.MachineDeletedAt != nil || record.PodsGoneAt == nil {
 		return 0, nil
 	}
-	if err := machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), record.MachineUID); err != nil {
+	own, err := r.ownMachine(ctx, s.sm)
+	if err == nil && own {
+		err = machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), record.MachineUID)
+	}
+	if err != nil {
 		return 0, err
 	}
 	record.MachineDeletedAt = microtime(r.Now())
@@ -52,8 +56,7 @@ func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration,
 	if record.MachineDeletedAt == nil {
 		return 0, nil
 	}
-	left, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(s.sm))
-	if err != nil || left != nil && left.GetUID() == record.MachineUID {
+	if own, err := r.ownMachine(ctx, s.sm); err != nil || own {
 		return 0, err
 	}
 	record.MachineGoneAt = microtime(r.Now())

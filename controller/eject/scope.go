@@ -39,6 +39,9 @@ func (r *Reconciler) scope(ctx context.Context, name types.NamespacedName) (*sco
 		}
 	}
 	s.child, s.childErr = r.Children.Get(child.Key(s.sm))
+	if s.sm.Status.Reclaim.Holds() && s.child != nil {
+		return s, r.distrust(ctx, s)
+	}
 	return s, nil
 }
 

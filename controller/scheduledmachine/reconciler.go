@@ -62,14 +62,16 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 
 // Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
 func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachine) (result ctrl.Result, err error) {
-	if sm.DeletionTimestamp.IsZero() && controllerutil.AddFinalizer(sm, v1alpha1.Finalizer) {
+	if sm.DeletionTimestamp == nil && controllerutil.AddFinalizer(sm, v1alpha1.Finalizer) {
 		return ctrl.Result{}, r.Client.Update(ctx, sm) // its own watch event comes back for the rest
 	}
 	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
 	defer func() { err = errors.Join(err, r.save(ctx, s)) }()
-	for _, run := range []func(context.Context, *scope) error{
-		r.readSchedule, r.readMachine, r.readNode, r.settle,
-	} {
+	steps := []func(context.Context, *scope) error{r.readSchedule, r.readMachine, r.readNode, r.settle}
+	if s.deleting() {
+		steps = []func(context.Context, *scope) error{r.readMachine, r.settle} // a spec at fault must not keep it from going
+	}
+	for _, run := range steps {
 		if err := run(ctx, s); err != nil {
 			s.fault = errors.Join(s.fault, err)
 			break

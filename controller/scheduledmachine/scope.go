@@ -70,12 +70,17 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 	if err != nil || found == nil {
 		return err
 	}
-	if !capi.OwnedBy(found, s.sm) {
-		return foreign("Machine", s.sm)
+	if capi.OwnedBy(found, s.sm) {
+		s.machine = found
+		return nil
 	}
-	s.machine = found
-	return nil
+	if s.deleting() {
+		return nil
+	}
+	return foreign("Machine", s.sm)
 }
+
+func (s *scope) deleting() bool { return s.sm.DeletionTimestamp != nil }
 
 func foreign(kind string, sm *v1alpha1.ScheduledMachine) error {
 	return &Fault{Reason: "NameTaken", Message: fmt.Sprintf(

@@ -3,6 +3,7 @@ package scheduledmachine
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -23,7 +24,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 	switch {
 	case s.ejecting():
 		return nil // package eject is at work on this machine
-	case !s.sm.DeletionTimestamp.IsZero():
+	case s.deleting():
 		return r.finalize(ctx, s)
 	case s.wanted():
 		return r.create(ctx, s)
@@ -112,10 +113,10 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 }
 
 // shutDown removes the machine at the end of its schedule. Cluster API drains it, within nodeDrainTimeout; under the kill switch nobody
-// does. A Machine that is being deleted already is left to it.
+// does.
 func (r *Reconciler) shutDown(ctx context.Context, s *scope) error {
 	if s.machine.GetDeletionTimestamp() != nil {
-		return nil
+		return r.cutShort(ctx, s)
 	}
 	if !s.sm.Spec.KillSwitch {
 		patch, err := capi.DrainPatch(s.sm, r.Version)
@@ -127,6 +128,15 @@ func (r *Reconciler) shutDown(ctx context.Context, s *scope) error {
 		}
 	}
 	return machine.Delete(ctx, r.Client, r.Version, key(s.sm), s.machine.GetUID())
+}
+
+// cutShort ends the drain of a Machine that is being deleted when the kill switch comes on meanwhile. Cluster API looks again within 20 s.
+func (r *Reconciler) cutShort(ctx context.Context, s *scope) error {
+	if _, excluded := s.machine.GetAnnotations()[capi.ExcludeDrainAnnotation]; excluded || !s.sm.Spec.KillSwitch {
+		return nil
+	}
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, capi.ExcludeDrainAnnotation)
+	return client.IgnoreNotFound(r.Client.Patch(ctx, s.machine.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
 }
 
 // finalize removes the Machine, then what a creation that never reached the Machine left, and then lets the ScheduledMachine go.

@@ -56,7 +56,7 @@ func (s *scope) conclude() {
 
 func (s *scope) phase() (v1alpha1.Phase, string) {
 	switch {
-	case !s.sm.DeletionTimestamp.IsZero():
+	case s.deleting():
 		return v1alpha1.PhaseShuttingDown, "Waiting for the Machine to be gone"
 	case s.wanted() && s.machine != nil && s.machine.GetDeletionTimestamp() != nil:
 		return v1alpha1.PhasePending, "Waiting for the previous Machine to be gone"

@@ -1,0 +1,55 @@
+package eject
+
+import (
+	"context"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/machine"
+)
+
+// distrust takes the child cluster away from a reconcile whose record names a Node that is not this machine's. Whoever may write a status
+// could otherwise have another's Node removed. What is left of the removal concerns nothing but our own Machine.
+func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
+	ours, err := r.ours(ctx, s.sm)
+	if err != nil {
+		return err
+	}
+	if !ours {
+		s.child, s.childErr = nil, fmt.Errorf("Node %s is not the one of Machine %s; it is not touched", s.sm.Status.Reclaim.NodeName, s.sm.Name)
+	}
+	return nil
+}
+
+// ours says that the record's Node belongs to the machine, as far as can still be told: it has the Machine's name, or the hosts keep theirs;
+// and if a Machine claims it, that is ours and the one of the record.
+func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
+	record := sm.Status.Reclaim
+	if record.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
+		return false, nil
+	}
+	all, err := machine.List(ctx, r.Live, r.Version, sm.Namespace)
+	if err != nil {
+		return false, err
+	}
+	for i := range all {
+		name, mapped := capi.NodeRef(&all[i])
+		claims := mapped && name == record.NodeName || all[i].GetName() == record.NodeName
+		if claims && (!capi.OwnedBy(&all[i], sm) || all[i].GetUID() != record.MachineUID) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// ownMachine says that the Machine of the record is there and was made for this ScheduledMachine.
+func (r *Reconciler) ownMachine(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
+	found, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
+	if err != nil || found == nil {
+		return false, err
+	}
+	return found.GetUID() == sm.Status.Reclaim.MachineUID && capi.OwnedBy(found, sm), nil
+}
