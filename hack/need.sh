@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# need.sh NAME...: makes sure that each program is on PATH. Debian packages of the same names are installed when run as root;
-# otherwise what is missing is named.
+# need.sh PROGRAM[:PACKAGE]...: makes sure that each program is on PATH. Debian packages, of the same names if none are given, are
+# installed when run as root; otherwise what is missing is named.
 set -euo pipefail
 
 missing=()
-for name in "$@"; do
-  command -v "$name" >/dev/null || missing+=("$name")
+for need in "$@"; do
+  command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done
 [ "${#missing[@]}" -gt 0 ] || exit 0
 

@@ -38,10 +38,10 @@ func TestCase20_AloneInARealPIDNamespace(t *testing.T) {
 	require.Contains(t, proctest.Again(t, "TestWhatIsVisible", syscall.CLONE_NEWPID|syscall.CLONE_NEWNS), "shows only the agent itself")
 }
 
-// TestWhatIsVisible is the second life of the two tests above.
+// TestWhatIsVisible is the second life of the two tests above; on its own it is nothing.
 func TestWhatIsVisible(t *testing.T) {
 	if !proctest.SecondLife() {
-		t.Skip("the second life of other tests")
+		return
 	}
 	root := os.Getenv("HIDDEN_PROC")
 	if root == "" {

@@ -78,11 +78,11 @@ func (a *agent) listen(out io.Reader) {
 	}
 }
 
-// TestTheAgentItself is the agent of the tests below.
+// TestTheAgentItself is the agent of the tests below; on its own it is nothing.
 func TestTheAgentItself(t *testing.T) {
 	receiveBuffer, err := strconv.Atoi(os.Getenv("RECEIVE_BUFFER"))
 	if err != nil {
-		t.Skip("a part of other tests")
+		return
 	}
 	if os.Getpid() == 1 {
 		require.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))

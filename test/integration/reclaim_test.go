@@ -43,7 +43,7 @@ func TestRequestOfTheNodeItselfRemovesTheMachine(t *testing.T) {
 	require.Empty(t, evictions(t, l), "the graceful path was taken")
 }
 
-// inOrder holds the steps to DESIGN's order: what may only follow, follows.
+// inOrder holds the steps to their order: what may only follow, follows.
 func inOrder(t *testing.T, before time.Time, r *v1alpha1.ReclaimStatus) {
 	t.Helper()
 	require.WithinRange(t, r.ObservedAt.Time, before, time.Now())
