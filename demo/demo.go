@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -133,23 +134,40 @@ func (d *demo) say(format string, args ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(d.began).Seconds(), fmt.Sprintf(format, args...))
 }
 
+// showLog shows what the controller and Cluster API's stand-ins complained of.
 func (d *demo) showLog() {
 	text, err := os.ReadFile(d.log.Name())
 	if err != nil {
 		return
 	}
-	fmt.Fprintf(os.Stderr, "\nThe controller's last words:\n%s\n", text[max(0, len(text)-4000):])
+	var complaints []string
+	for line := range strings.Lines(string(text)) {
+		if strings.Contains(line, "level=ERROR") || strings.Contains(line, "level=WARN") {
+			complaints = append(complaints, line)
+		}
+	}
+	if len(complaints) > 0 {
+		fmt.Fprintf(os.Stderr, "\nThe controller's last complaints:\n%s\n", strings.Join(complaints[max(0, len(complaints)-10):], ""))
+	}
 }
 
 func (d *demo) keep(ctx context.Context) error {
-	for name, content := range map[string][]byte{"management": d.lab.Management.Kubeconfig, "child": d.lab.Child.Kubeconfig} {
-		file := filepath.Join(d.dir, name+".kubeconfig")
-		if err := os.WriteFile(file, content, 0o600); err != nil {
+	for _, cluster := range []struct {
+		name       string
+		kubeconfig []byte
+		look       string
+	}{
+		{"management", d.lab.Management.Kubeconfig, "-n " + lab.Namespace + " get sm,machines,events"},
+		{"child", d.lab.Child.Kubeconfig, "get nodes,pods -A"},
+	} {
+		file := filepath.Join(d.dir, cluster.name+".kubeconfig")
+		if err := os.WriteFile(file, cluster.kubeconfig, 0o600); err != nil {
 			return err
 		}
-		fmt.Printf("\n%s cluster: %s --kubeconfig %s get all -A", name, d.lab.Child.Kubectl(), file)
+		fmt.Printf("\n%s cluster:\n  %s --kubeconfig %s %s", cluster.name, d.lab.Child.Kubectl(), file, cluster.look)
 	}
 	fmt.Println("\n\nEverything runs on until Ctrl-C.")
 	<-ctx.Done()
+	fmt.Println("Ending and removing everything.")
 	return nil
 }

@@ -38,10 +38,10 @@ func (d *demo) report(ctx context.Context, executed, seenGone time.Time, w *watc
 
 func (d *demo) timeline(executed, seenGone time.Time, w *watcher) {
 	r := d.sm.Status.Reclaim
-	fmt.Printf("\nmilliseconds since exec of java, on Node %s (%s):\n", workstation, r.Reason)
+	fmt.Printf("\nmilliseconds since exec of java, on Node %s (%s); promised: Node gone within %d\n", workstation, r.Reason, promise.Milliseconds())
 	rows := []row{
 		{"seen", w.at(edgeMatch), "by " + d.settings.watcher},
-		{"annotated", w.at(edgeRequested), ""},
+		{"annotated", w.at(edgeRequested), "as the watcher had the API server's answer"},
 		{"observed", r.ObservedAt.Time, "by the controller"},
 		{"cordoned", timeOf(r.CordonedAt), ""},
 		{"pods deleted", timeOf(r.PodsDeletedAt), fmt.Sprintf("%d DELETEs accepted", r.PodsDeleted)},

@@ -25,6 +25,9 @@ type settings struct {
 
 func fromEnvironment() (settings, error) {
 	s := settings{watcher: os.Getenv("DEMO_WATCHER"), keep: os.Getenv("DEMO_KEEP") == "1"}
+	if keep := os.Getenv("DEMO_KEEP"); keep != "" && keep != "0" && keep != "1" {
+		return s, fmt.Errorf("DEMO_KEEP=%s: 1 leaves everything running until Ctrl-C", keep)
+	}
 	if s.watcher == "" {
 		s.watcher = watcherAgent
 	}

@@ -8,8 +8,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
 )
 
 // takeBack starts the watcher, then a process named java, and follows how the machine leaves.
@@ -22,9 +25,11 @@ func (d *demo) takeBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("java runs on the workstation")
-	if err := d.await(ctx, promise, "Node gone", d.nodeGone); err != nil {
-		return errors.Join(err, errors.New("the promise is broken: the machine did not leave its cluster in time"))
+	if err := d.await(ctx, promise, "departure of the Node", d.nodeGone); err != nil {
+		if d.settings.broken {
+			err = errors.Join(err, errors.New("no watcher was started, because of DEMO_BREAK=watcher"))
+		}
+		return err
 	}
 	seenGone := time.Now()
 	if err := d.await(ctx, leaveTimeout, "phase Disabled", d.isDisabled); err != nil {
@@ -43,9 +48,8 @@ func (d *demo) startWatcher(ctx context.Context) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	config := filepath.Join(d.dir, "reclaim.toml")
-	// Commands alone: the demo's machine runs other people's programs, whose arguments may hold anything.
-	if err := os.WriteFile(config, []byte("match_commands = [\"java\", \"idea\"]\npoll_interval_ms = 100\n"), 0o600); err != nil {
+	config, err := d.writeConfig()
+	if err != nil {
 		return nil, err
 	}
 	start := d.startAgent
@@ -59,6 +63,25 @@ func (d *demo) startWatcher(ctx context.Context) (*watcher, error) {
 	d.stops = append(d.stops, w.stop)
 	return w, w.await(ctx, edgeArmed)
 }
+
+// writeConfig has the watcher look for the demo's own killIfCommands, by name alone, because the arguments of other people's programs may hold
+// anything. Where such a program runs already, only the demo's own will do, which its path tells.
+func (d *demo) writeConfig() (string, error) {
+	config := reclaim.Config{MatchCommands: d.sm.Spec.KillIfCommands, PollIntervalMS: 100}
+	if pids, _ := exec.Command("pgrep", "-d,", "-x", strings.Join(config.MatchCommands, "|")).Output(); len(pids) > 0 {
+		d.say("%v runs on this machine already (pid %s): the watcher looks for the demo's own, by its path",
+			config.MatchCommands, strings.TrimSpace(string(pids)))
+		config.MatchCommands, config.MatchArgvSubstrings = nil, []string{d.java()}
+	}
+	content, err := config.Encode()
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(d.dir, reclaim.ConfigKey)
+	return file, os.WriteFile(file, content, 0o600)
+}
+
+func (d *demo) java() string { return filepath.Join(d.dir, "java") }
 
 func (d *demo) kubeletCredential() (string, error) {
 	kubelet, err := d.lab.Child.Node(workstation)
@@ -75,19 +98,21 @@ func (d *demo) kubeletCredential() (string, error) {
 
 // startJava starts a real process of that name: a copy of sleep. It returns the moment just before exec.
 func (d *demo) startJava() (time.Time, error) {
-	java := filepath.Join(d.dir, "java")
-	if err := copyProgram("sleep", java); err != nil {
+	if err := copyProgram("sleep", d.java()); err != nil {
 		return time.Time{}, err
 	}
-	cmd := exec.Command(java, "600")
+	cmd := exec.Command(d.java(), "600")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	executed := time.Now()
 	if err := cmd.Start(); err != nil {
 		return time.Time{}, fmt.Errorf("starting java: %w", err)
 	}
+	d.say("java runs on the workstation, pid %d", cmd.Process.Pid)
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }() // at once, so that one who ends it by hand leaves no zombie
 	d.stops = append(d.stops, func() error {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // "killed" is its normal end
+		_ = cmd.Process.Kill() // it may have ended
+		<-ended
 		return nil
 	})
 	return executed, nil

@@ -27,7 +27,7 @@ func (d *demo) await(ctx context.Context, within time.Duration, what string, so 
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-deadline:
-			return fmt.Errorf("no %s within %s; the phase is %q: %s", what, within, d.sm.Status.Phase, d.sm.Status.Message)
+			return fmt.Errorf("no %s within %s; the ScheduledMachine's phase is %s", what, within, d.sm.Status.Phase)
 		case <-time.After(look):
 		}
 	}

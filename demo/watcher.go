@@ -53,6 +53,7 @@ func (d *demo) startShell(_ context.Context, config, kubeconfig string) (*watche
 
 // startAgent builds the agent and starts it. The workstation's machine id is made up, so it is not compared.
 func (d *demo) startAgent(ctx context.Context, config, kubeconfig string) (*watcher, error) {
+	d.say("building 5spot-reclaim-agent")
 	program := filepath.Join(d.dir, "5spot-reclaim-agent")
 	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./agent")
 	build.Dir, build.Stderr = controlplane.Root(), os.Stderr

@@ -84,7 +84,7 @@ func encodeReport(out io.Writer, r report) error {
 }
 
 func printReport(out io.Writer, r report) error {
-	fmt.Fprintf(out, "%s: good, %d commands, %d argument patterns (%s)\n", r.File, r.Commands, r.Substrings, r.Hash)
+	fmt.Fprintf(out, "%s: good, %d commands, %d argument substrings (%s)\n", r.File, r.Commands, r.Substrings, r.Hash)
 	for _, w := range r.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", w)
 	}

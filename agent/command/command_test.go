@@ -57,7 +57,7 @@ func TestCheckListsWhatWouldMatchNow(t *testing.T) {
 	require.Equal(t, ExitMatch, h.run("check", "--config", path))
 	require.Empty(t, h.err.String())
 	require.Equal(t, []string{
-		path + ": good, 1 commands, 2 argument patterns (" + hash(h.out.String()) + ")",
+		path + ": good, 1 commands, 2 argument substrings (" + hash(h.out.String()) + ")",
 		`warning: match_argv_substrings: "go" is short and will match more than programs of that name`,
 		`match: PID 42 "java" by match_commands "java"`,
 		`match: PID 44 "vi\xff" by match_argv_substrings "com.intellij"`,
@@ -131,7 +131,7 @@ func TestVersionAndCompletion(t *testing.T) {
 func TestStatusOnAMachineThatHasNotJoined(t *testing.T) {
 	h := newHost(t)
 	require.Equal(t, ExitOK, h.run("status", "--config", h.config(java), "--kubeconfig", "/nowhere/kubelet.conf"))
-	require.Regexp(t, `configuration: +.*1 commands, 2 argument patterns, 250ms between sweeps`, h.out.String())
+	require.Regexp(t, `configuration: +.*1 commands, 2 argument substrings, 250ms between sweeps`, h.out.String())
 	require.Regexp(t, `Node: +.*no kubeconfig at /nowhere/kubelet.conf: this machine has not joined a cluster`, h.out.String())
 }
 

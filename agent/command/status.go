@@ -52,7 +52,7 @@ func configRow(path string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return fmt.Sprintf("%s: %d commands, %d argument patterns, %s between sweeps (%s)", path, len(c.MatchCommands),
+	return fmt.Sprintf("%s: %d commands, %d argument substrings, %s between sweeps (%s)", path, len(c.MatchCommands),
 		len(c.MatchArgvSubstrings), c.PollInterval(), c.Hash())
 }
 

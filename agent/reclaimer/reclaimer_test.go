@@ -250,7 +250,7 @@ func TestTheStateAnnotationIsWrittenOnChangeOnly(t *testing.T) {
 
 func TestTheServiceManagerIsTold(t *testing.T) {
 	a := armed(t)
-	require.Equal(t, "armed: 1 commands, 0 argument patterns; proc-connector; Node ws-1", a.status())
+	require.Equal(t, "armed: 1 commands, 0 argument substrings; proc-connector; Node ws-1", a.status())
 	a.turn()
 	a.with(func() {
 		require.Equal(t, 1, a.ready)

@@ -46,7 +46,7 @@ func (r *Reclaimer) more() string {
 	c := r.config.Config
 	switch {
 	case r.current.State == Armed:
-		return fmt.Sprintf(": %d commands, %d argument patterns", len(c.MatchCommands), len(c.MatchArgvSubstrings))
+		return fmt.Sprintf(": %d commands, %d argument substrings", len(c.MatchCommands), len(c.MatchArgvSubstrings))
 	case r.current.State == Requesting && r.trouble.err != nil:
 		return fmt.Sprintf(" since %s: %s", r.pending.request.At.UTC().Format(time.RFC3339), r.trouble.err)
 	case r.current.State == Requesting:

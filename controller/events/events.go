@@ -21,7 +21,7 @@ func Phase(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before v1alph
 	}
 	note := sm.Status.Message
 	if note == "" {
-		note = "Was " + string(before)
+		note = "The phase was " + string(before)
 	}
 	to.Eventf(sm, nil, kind, string(phase), "Reconcile", "%s", note)
 }

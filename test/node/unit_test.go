@@ -86,7 +86,7 @@ func TestTheHardenedUnitSeesAProgramStart(t *testing.T) {
 	_, err = w.Register(t.Context())
 	require.NoError(t, err)
 	m.must("start", systemd.UnitName)
-	m.awaitStatus("armed: 1 commands, 0 argument patterns; proc-connector; Node ws-1")
+	m.awaitStatus("armed: 1 commands, 0 argument substrings; proc-connector; Node ws-1")
 	proctest.Sleeper(t, "unit-owner")
 	m.awaitStatus("requested: process-match: unit-owner")
 	require.Contains(t, m.log(), "match.source=exec")
