@@ -26,6 +26,9 @@ func TestRequestTimeFallsBackToObservation(t *testing.T) {
 		"2026-04-19T23:30:00+02:00":     now.Add(-5 * time.Second),
 		"":                              now,
 		"yesterday":                     now,
+		"0001-01-01T00:00:00Z":          now,
+		"0000-01-01T00:00:00+23:59":     now,
+		"1970-01-01T00:00:00Z":          now, // a clock without a battery
 		"2026-04-19T21:30:06Z":          now, // the future
 		"2026-04-19 21:30:00":           now,
 		strings.Repeat("9", 1000) + "Z": now,

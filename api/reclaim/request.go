@@ -10,6 +10,9 @@ import (
 // MaxReasonBytes bounds a reason, in bytes of UTF-8.
 const MaxReasonBytes = 256
 
+// firstYear is older than any clock that can be believed. The zero time, and years before our era, could not even be stored.
+const firstYear = 2000
+
 // Request is one node's wish to leave.
 type Request struct {
 	Reason string
@@ -36,7 +39,7 @@ func RequestFrom(annotations map[string]string, observed time.Time) (Request, bo
 		return Request{}, false
 	}
 	at, err := time.Parse(time.RFC3339Nano, annotations[AnnotationRequestedAt])
-	if err != nil || at.After(observed) {
+	if err != nil || at.After(observed) || at.UTC().Year() < firstYear {
 		at = observed
 	}
 	return Request{Reason: CleanReason(annotations[AnnotationReason]), At: at.UTC()}, true

@@ -3,14 +3,18 @@ package child
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
 	"golang.org/x/sync/semaphore"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 )
 
@@ -47,7 +51,14 @@ func connect(ctx context.Context, log logr.Logger, key ClusterKey, kubeconfig []
 	if err != nil {
 		return nil, err
 	}
-	direct, err := client.New(config, client.Options{HTTPClient: httpClient})
+	// Discovery takes no context: without a bound of the client's own, a server that stalls would hold a worker for ever. Watches get none.
+	bounded := *httpClient
+	bounded.Timeout = probeTimeout
+	mapper, err := apiutil.NewDynamicRESTMapper(config, &bounded)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to the child cluster: %w", err)
+	}
+	direct, err := client.New(config, client.Options{HTTPClient: &bounded, Mapper: mapper})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the child cluster: %w", err)
 	}
@@ -56,6 +67,7 @@ func connect(ctx context.Context, log logr.Logger, key ClusterKey, kubeconfig []
 	}
 	nodes, err := cluster.New(config, func(o *cluster.Options) {
 		o.HTTPClient = httpClient
+		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil }
 		o.Logger = log
 		o.Cache = cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}}}
 	})
@@ -128,11 +140,11 @@ const (
 
 // Do runs one short call against the child cluster: within writeTimeout, and no more than parallelWrites at once.
 func (c *Connection) Do(ctx context.Context, call func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer c.slots.Release(1)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout) // waiting for a slot is no fault of the call
+	defer cancel()
 	return call(ctx)
 }

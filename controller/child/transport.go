@@ -40,5 +40,9 @@ func httpClient(config *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("setting up authentication: %w", err)
 	}
-	return &http.Client{Transport: authenticated}, nil
+	return &http.Client{
+		Transport: authenticated,
+		// A tenant's API server must not send the controller, with its credential, to another address.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}, nil
 }

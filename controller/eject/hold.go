@@ -38,17 +38,15 @@ func (r *Reconciler) hold(ctx context.Context, s *scope) error {
 		ctrl.LoggerFrom(ctx).Info("Hold released", "reclaim", s.sm.Status.Reclaim.ID)
 		return r.save(ctx, s)
 	}
-	if err := r.finish(ctx, s); err != nil {
-		return err
-	}
-	return r.absorb(ctx, s)
+	return errors.Join(r.finish(ctx, s), r.absorb(ctx, s))
 }
 
 // finish does what an unreachable child or a refused spec change left undone when the Machine was gone.
 func (r *Reconciler) finish(ctx context.Context, s *scope) error {
+	_, eventErr := r.recordEvent(ctx, s)
 	_, scheduleErr := r.disableSchedule(ctx, s)
 	_, clearErr := r.clearRequest(ctx, s)
-	return errors.Join(scheduleErr, clearErr, r.save(ctx, s))
+	return errors.Join(eventErr, scheduleErr, clearErr, r.save(ctx, s))
 }
 
 // released says that the owner wants the machine back in its schedule: by naming this removal, or by enabling the schedule after it was

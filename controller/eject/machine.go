@@ -36,6 +36,15 @@ func (r *Reconciler) clearRequest(ctx context.Context, s *scope) (time.Duration,
 	if record.AnnotationsClearedAt != nil || record.MachineDeletedAt == nil || s.child == nil {
 		return 0, nil
 	}
+	if err := r.clearAnnotations(ctx, s); err != nil {
+		return 0, err
+	}
+	record.AnnotationsClearedAt = microtime(r.Now())
+	return 0, nil
+}
+
+func (r *Reconciler) clearAnnotations(ctx context.Context, s *scope) error {
+	record := s.sm.Status.Reclaim
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null,%q:null,%q:null}}}`, record.NodeUID,
 		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt)
 	node := &corev1.Node{}
@@ -44,11 +53,13 @@ func (r *Reconciler) clearRequest(ctx context.Context, s *scope) (time.Duration,
 		return s.child.Client.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch))
 	})
 	if err != nil && !gone(err) {
-		return 0, fmt.Errorf("clearing the request on Node %s: %w", record.NodeName, err)
+		return fmt.Errorf("clearing the request on Node %s: %w", record.NodeName, err)
 	}
-	record.AnnotationsClearedAt = microtime(r.Now())
-	return 0, nil
+	return nil
 }
+
+// machinePoll is a net behind the watch of Machines.
+const machinePoll = 10 * time.Second
 
 // awaitMachine ends the removal when the Machine is gone; its watch wakes us.
 func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration, error) {
@@ -57,7 +68,7 @@ func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration,
 		return 0, nil
 	}
 	if own, err := r.ownMachine(ctx, s.sm); err != nil || own {
-		return 0, err
+		return machinePoll, err
 	}
 	record.MachineGoneAt = microtime(r.Now())
 	return 0, nil

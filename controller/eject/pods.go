@@ -44,8 +44,12 @@ func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, er
 	}
 	left, err := r.podsLeft(ctx, s)
 	overdue := r.Now().Sub(record.ObservedAt.Time) >= r.PodKillWait
-	if overdue && err == nil {
+	switch {
+	case err != nil:
+	case overdue:
 		err = deleteAll(ctx, s, left, 0)
+	default:
+		err = deleteAll(ctx, s, undeleted(left), firstGrace)
 	}
 	if overdue || err == nil && len(left) == 0 && record.PodsDeletedAt != nil {
 		record.PodsGoneAt = microtime(r.Now())
@@ -61,11 +65,28 @@ func (r *Reconciler) podsLeft(ctx context.Context, s *scope) ([]metav1.PartialOb
 	pods, err := r.pods(ctx, s)
 	var left []metav1.PartialObjectMetadata
 	for _, pod := range pods {
-		if len(pod.Finalizers) == 0 { // the others stay Terminating for as long as somebody else wants
+		if !dead(&pod) {
 			left = append(left, pod)
 		}
 	}
 	return left, err
+}
+
+// dead says that a pod's containers are: its kubelet's last word is a grace period of 0. The object may stay for as long as somebody else's
+// finalizer wants.
+func dead(pod *metav1.PartialObjectMetadata) bool {
+	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
+}
+
+// undeleted are the pods that were bound to the Node after the first list.
+func undeleted(pods []metav1.PartialObjectMetadata) []metav1.PartialObjectMetadata {
+	var late []metav1.PartialObjectMetadata
+	for _, pod := range pods {
+		if pod.DeletionTimestamp == nil {
+			late = append(late, pod)
+		}
+	}
+	return late
 }
 
 // pods lists the node's pods that have to go.

@@ -84,10 +84,13 @@ type step func(context.Context, *scope) (wait time.Duration, err error)
 
 // remove runs the steps that are left of a recorded removal.
 func (r *Reconciler) remove(ctx context.Context, s *scope) (ctrl.Result, error) {
-	var result ctrl.Result
-	var errs []error
+	strikeWait, err := r.strike(ctx, s)
+	if idOf(s.stored.Status.Reclaim) != idOf(s.sm.Status.Reclaim) {
+		return ctrl.Result{}, err // no removal without its record: nothing that follows may happen
+	}
+	result, errs := ctrl.Result{RequeueAfter: strikeWait}, []error{err}
 	for _, run := range []step{
-		r.strike, r.recordEvent, r.disableSchedule, r.awaitPods, r.deleteMachine, r.clearRequest, r.awaitMachine,
+		r.recordEvent, r.disableSchedule, r.awaitPods, r.deleteMachine, r.clearRequest, r.awaitMachine,
 	} {
 		wait, err := run(ctx, s)
 		errs = append(errs, err)

@@ -45,7 +45,11 @@ func (r *Reconciler) watch(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err != nil || !found.asked {
 		return ctrl.Result{}, err
 	}
+	last := s.sm.Status.Reclaim
 	s.sm.Status.Reclaim = record(s.sm, found)
+	if answered(last, found) {
+		return ctrl.Result{}, r.clearAnnotations(ctx, s)
+	}
 	ctrl.LoggerFrom(ctx).Info("Emergency removal begins",
 		"node", found.node.Name, "reason", found.request.Reason, "reclaim", s.sm.Status.Reclaim.ID)
 	return r.remove(ctx, s)
@@ -92,6 +96,15 @@ func (r *Reconciler) nodeName(ctx context.Context, sm *v1alpha1.ScheduledMachine
 		return "", nil
 	}
 	return name, err
+}
+
+// answered says that a request is the one of a removal that is over and released: its Node was out of reach then, and is there again with the
+// annotations from before. A request without a usable time on that same Node counts as it, too.
+func answered(last *v1alpha1.ReclaimStatus, f finding) bool {
+	if last == nil || last.ReleasedAt == nil || last.NodeUID != f.node.UID {
+		return false
+	}
+	return f.request.At.Before(last.ReleasedAt.Time) || f.request.At.Equal(f.observed.Time)
 }
 
 // record is the durable form of a request. Its id depends only on what is removed, so that a record that was lost comes back the same.

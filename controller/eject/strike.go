@@ -23,8 +23,8 @@ const volumeWait = 3 * time.Second
 const volumePoll = 200 * time.Millisecond
 
 // strike does what can be done at once: it stores the record and then deletes the Node, while the Node is cordoned and its pods are deleted.
-// Only the Node's DELETE needs the record: a cordon and a deleted pod of a machine whose removal is then forgotten do no lasting harm, and the
-// request is still there to begin again.
+// Of these only the Node's DELETE waits for the record. When the record cannot be stored, the request is still there and brings all of it
+// again; when the owner opted out at that moment, the cordon is taken back.
 func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error) {
 	record := s.sm.Status.Reclaim
 	if record.NodeDeletedAt != nil && record.PodsDeletedAt != nil {
@@ -57,6 +57,9 @@ func (r *Reconciler) removeNode(ctx context.Context, s *scope, times *v1alpha1.R
 		func() error { return r.cordon(ctx, s, times) },
 		func() error { saved = r.save(ctx, s); return saved },
 	)
+	if errors.Is(saved, errChanged) {
+		return 0, errors.Join(err, r.uncordon(ctx, s))
+	}
 	if saved != nil {
 		return 0, err
 	}
@@ -101,6 +104,20 @@ func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.Recla
 	}
 	times.CordonedAt = microtime(r.Now())
 	return nil
+}
+
+func (r *Reconciler) uncordon(ctx context.Context, s *scope) error {
+	record := s.sm.Status.Reclaim
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":null}}`, record.NodeUID)
+	node := &corev1.Node{}
+	node.Name = record.NodeName
+	err := s.child.Do(ctx, func(ctx context.Context) error {
+		return s.child.Client.Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, patch))
+	})
+	if gone(err) {
+		return nil
+	}
+	return err
 }
 
 // deleteNode deletes the Node that asked, never a later one of its name.

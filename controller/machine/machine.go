@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
 )
 
@@ -58,11 +57,8 @@ func Empty(version capi.Version) *unstructured.Unstructured {
 	return machine
 }
 
-// Owner maps a Machine to the ScheduledMachine of its label. A label is only a hint: the reconcile that follows checks the UID.
+// Owner maps a Machine to the ScheduledMachine of its name, whatever became of its labels; whether it is that one's, the reconcile that follows
+// asks by UID.
 func Owner(_ context.Context, machine client.Object) []reconcile.Request {
-	name := machine.GetLabels()[v1alpha1.ScheduledMachineLabel]
-	if name == "" {
-		return nil
-	}
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: machine.GetNamespace(), Name: name}}}
+	return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(machine)}}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/events"
 )
@@ -92,7 +93,7 @@ func (s *scope) setReady(message string) {
 
 func (s *scope) setReachable(err error) {
 	if err != nil {
-		s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionFalse, "NotConnected", err.Error())
+		s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionFalse, "NotConnected", reclaim.CleanReason(err.Error()))
 		return
 	}
 	s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionTrue, "Connected", "")
