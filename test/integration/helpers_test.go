@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,11 +75,18 @@ func nodeExists(t *testing.T, l *lab.Lab, name string) bool {
 	return err == nil
 }
 
-// machineUID is empty when there is no Machine of that name.
-func machineUID(t *testing.T, l *lab.Lab, name string) types.UID {
+// machineOf is nil when there is no Machine of that name.
+func machineOf(t *testing.T, l *lab.Lab, name string) *unstructured.Unstructured {
 	t.Helper()
 	found, err := machine.Get(context.Background(), l.Admin, capi.V1Beta2, types.NamespacedName{Namespace: lab.Namespace, Name: name})
 	require.NoError(t, err)
+	return found
+}
+
+// machineUID is empty when there is no Machine of that name.
+func machineUID(t *testing.T, l *lab.Lab, name string) types.UID {
+	t.Helper()
+	found := machineOf(t, l, name)
 	if found == nil {
 		return ""
 	}
