@@ -1,10 +1,7 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -20,12 +17,13 @@ import (
 
 // report proves that no pod was evicted, shows what kubectl shows, and ends with the timeline.
 func (d *demo) report(ctx context.Context, executed, seenGone time.Time, w *watcher) error {
-	deleted, evicted, err := audited(d.lab.Child.AuditLog)
+	audit, err := d.lab.Child.PodRemovals()
 	if err != nil {
 		return err
 	}
-	if evicted > 0 || deleted < pods {
-		return fmt.Errorf("the audit log has %d evictions and %d pod deletes; 0 and %d were expected", evicted, deleted, pods)
+	deleted := audit.Deletes["5spot-controller"]
+	if audit.Evictions > 0 || deleted < pods {
+		return fmt.Errorf("the audit log has %d evictions and %d pod deletes; 0 and %d were expected", audit.Evictions, deleted, pods)
 	}
 	fmt.Printf("\nThe child's audit log: %d pods deleted, no eviction asked for.\n\n", deleted)
 	if err := errors.Join(d.kubectl(ctx, "get", "sm", workstation), d.kubectl(ctx, "get", "events", "--sort-by=.lastTimestamp",
@@ -82,31 +80,4 @@ func (d *demo) kubectl(ctx context.Context, args ...string) error {
 		append([]string{"--kubeconfig=" + file, "--cache-dir=" + d.dir, "-n", lab.Namespace}, args...)...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	return cmd.Run()
-}
-
-// audited counts the pods that were deleted, and the evictions that were asked for, in an API server's audit log.
-func audited(file string) (deleted, evicted int, err error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return 0, 0, err
-	}
-	lines := bufio.NewScanner(bytes.NewReader(content))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var event struct {
-			Verb      string
-			UserAgent string
-			ObjectRef struct{ Resource, Subresource string }
-		}
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			return 0, 0, fmt.Errorf("reading the audit log: %w", err)
-		}
-		switch {
-		case event.ObjectRef.Subresource == "eviction":
-			evicted++
-		case event.Verb == "delete" && event.ObjectRef.Resource == "pods" && event.UserAgent == "5spot-controller":
-			deleted++
-		}
-	}
-	return deleted, evicted, lines.Err()
 }

@@ -108,8 +108,11 @@ func (d *demo) startJava() (time.Time, error) {
 		return time.Time{}, fmt.Errorf("starting java: %w", err)
 	}
 	d.say("java runs on the workstation, pid %d", cmd.Process.Pid)
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // at once, so that one who ends it by hand leaves no zombie
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = cmd.Wait() // at once, so that one who ends it by hand leaves no zombie
+	}()
 	d.stops = append(d.stops, func() error {
 		_ = cmd.Process.Kill() // it may have ended
 		<-ended

@@ -19,7 +19,7 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 		return err
 	}
 	if !ours {
-		s.child, s.childErr = nil, fmt.Errorf("Node %s is not the one of Machine %s; it is not touched", s.sm.Status.Reclaim.NodeName, s.sm.Name)
+		s.child, s.childErr = nil, fmt.Errorf("record names Node %s, which is not the one of Machine %s and is not touched", s.sm.Status.Reclaim.NodeName, s.sm.Name)
 	}
 	return nil
 }

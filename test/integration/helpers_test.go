@@ -12,10 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/machine"
@@ -131,4 +133,16 @@ var request = []string{
 	"5spot.finos.org/reclaim-requested=true",
 	"5spot.finos.org/reclaim-reason=process-match: java",
 	"5spot.finos.org/reclaim-requested-at=2026-04-19T21:30:00Z",
+}
+
+// comesBack registers a Node under its kubelet's still valid credential, with an old request on it, as a host does that was off meanwhile.
+func comesBack(ctx context.Context, t *testing.T, l *lab.Lab, name string) {
+	t.Helper()
+	user, err := l.Child.Node(name)
+	require.NoError(t, err)
+	kubelet, err := client.New(user.Config(), client.Options{})
+	require.NoError(t, err)
+	require.NoError(t, kubelet.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Annotations: map[string]string{reclaim.AnnotationRequested: "true"},
+	}}))
 }
