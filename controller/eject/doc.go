@@ -3,9 +3,12 @@
 // A request on a Node becomes a durable record, status.reclaim, before anything is deleted. From then on every step is derived from that
 // record and from what is there, so that a crash, a conflict or a lost watch at any point ends in the same state:
 //
-//	record stored → Node deleted ┐
-//	cordoned                     ├→ pods gone, or waited for long enough → Machine deleted → Machine gone: phase Disabled
-//	pods deleted                 ┘   meanwhile: schedule off, events, request cleared
+//	record stored ┐
+//	Node cordoned ┴→ Node deleted ┐
+//	pods deleted ─────────────────┴→ their containers dead, or waited for long enough → Machine deleted → Machine gone: phase Disabled
+//
+// Meanwhile the schedule is switched off and the events are stored; the request is cleared last. When the record cannot be stored, nothing of
+// this happens but the cordon and the pods' deletion, and the request begins it again.
 //
 // The record stays as a hold until the owner releases the machine: as long as it holds, no other controller creates the Machine, and a
 // Node that shows up again is removed on sight.
