@@ -1,6 +1,6 @@
 // Package eject removes a machine from its child cluster without grace, because its owner wants it back now.
 //
-// A request on a Node becomes a durable record, status.reclaim, before anything is deleted. From then on every step is derived from that
+// A request on a Node becomes a durable record, status.reclaim, before Node or Machine is deleted. From then on every step is derived from that
 // record and from what is there, so that a crash, a conflict or a lost watch at any point ends in the same state:
 //
 //	record stored ┐
