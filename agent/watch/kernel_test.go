@@ -44,7 +44,8 @@ func startAgent(t *testing.T, namespaces uintptr, receiveBuffer int) *agent {
 	t.Helper()
 	proctest.NeedRoot(t)
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestTheAgentItself$")
-	cmd.Env = append(os.Environ(), "RECEIVE_BUFFER="+strconv.Itoa(receiveBuffer))
+	// It is killed in the end, and cannot remove its temporary files itself.
+	cmd.Env = append(os.Environ(), "RECEIVE_BUFFER="+strconv.Itoa(receiveBuffer), "TMPDIR="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
