@@ -1,10 +1,6 @@
 package capi
 
 import (
-	"slices"
-	"strings"
-	"time"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -22,53 +18,6 @@ func OwnedBy(object metav1.Object, sm *v1alpha1.ScheduledMachine) bool {
 func NodeRef(machine *unstructured.Unstructured) (name string, ok bool) {
 	name = text(machine, "status", "nodeRef", "name")
 	return name, name != ""
-}
-
-// BootstrapDataReady says that a Machine has its bootstrap data. Deleted before that, it would leave its infrastructure object behind
-// for ever: k0smotron waits for the data first.
-func BootstrapDataReady(machine *unstructured.Unstructured) bool {
-	return text(machine, "spec", "bootstrap", "dataSecretName") != ""
-}
-
-// Deletion is how far a Machine's deletion has come.
-type Deletion struct {
-	// Since is when the Machine was deleted, to the second.
-	Since time.Time
-	// Hooks are the annotations, sorted, with which others hold the deletion up. Only they may remove them.
-	Hooks []string
-	// Message is CAPI's own word on what it waits for. CAPI before 1.9 has none.
-	Message string
-}
-
-// DeletionOf reads how far a Machine's deletion has come. It is false when the Machine is not being deleted.
-func DeletionOf(machine *unstructured.Unstructured) (Deletion, bool) {
-	deleted := machine.GetDeletionTimestamp()
-	if deleted == nil {
-		return Deletion{}, false
-	}
-	deletion := Deletion{Since: deleted.Time, Message: deletingMessage(machine)}
-	for key := range machine.GetAnnotations() {
-		if strings.HasPrefix(key, preDrainHookPrefix) || strings.HasPrefix(key, preTerminateHookPrefix) {
-			deletion.Hooks = append(deletion.Hooks, key)
-		}
-	}
-	slices.Sort(deletion.Hooks)
-	return deletion, true
-}
-
-// deletingMessage finds the condition Deleting. v1beta1 has it aside, among the conditions taken over from v1beta2.
-func deletingMessage(machine *unstructured.Unstructured) string {
-	for _, path := range [][]string{{"status", "conditions"}, {"status", "v1beta2", "conditions"}} {
-		conditions, _, _ := unstructured.NestedSlice(machine.Object, path...)
-		for _, entry := range conditions {
-			condition, _ := entry.(map[string]any)
-			if condition["type"] == "Deleting" {
-				message, _ := condition["message"].(string)
-				return message
-			}
-		}
-	}
-	return ""
 }
 
 // text reads a string, or nothing where there is none.

@@ -2,10 +2,8 @@ package capi
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
@@ -31,13 +29,6 @@ func TestNodeRef(t *testing.T) {
 		name, ok := NodeRef(machineFrom(t, text))
 		require.Equal(t, want, name, text)
 		require.Equal(t, want != "", ok, text)
-	}
-}
-
-func TestBootstrapDataReady(t *testing.T) {
-	require.True(t, BootstrapDataReady(machineFrom(t, "spec: {bootstrap: {dataSecretName: ws-1}}")))
-	for _, text := range []string{"spec: {}", "spec: {bootstrap: {configRef: {name: ws-1}}}", `spec: {bootstrap: {dataSecretName: ""}}`} {
-		require.False(t, BootstrapDataReady(machineFrom(t, text)), text)
 	}
 }
 
@@ -68,42 +59,7 @@ func TestNobodyOwnsWithoutUID(t *testing.T) {
 	require.False(t, OwnedBy(Machine(sm, V1Beta2), sm))
 }
 
-func TestDeletionOf(t *testing.T) {
-	machine := Machine(scheduledMachine(t), V1Beta2)
-	_, ok := DeletionOf(machine)
-	require.False(t, ok)
-
-	since := metav1.NewTime(time.Unix(1780000000, 0))
-	machine.SetDeletionTimestamp(&since)
-	machine.SetAnnotations(merge(machine.GetAnnotations(), map[string]string{
-		"pre-terminate.delete.hook.machine.cluster.x-k8s.io/backup": "team-b",
-		"pre-drain.delete.hook.machine.cluster.x-k8s.io":            "",
-	}))
-	deletion, ok := DeletionOf(machine)
-	require.True(t, ok)
-	require.True(t, since.Time.Equal(deletion.Since))
-	require.Empty(t, deletion.Message)
-	require.Equal(t, []string{
-		"pre-drain.delete.hook.machine.cluster.x-k8s.io", "pre-terminate.delete.hook.machine.cluster.x-k8s.io/backup",
-	}, deletion.Hooks)
-}
-
-func TestDeletionTellsWhatCAPIWaitsFor(t *testing.T) {
-	const deleting = "[{type: Ready, message: no}, {type: Deleting, message: waiting for RemoteMachine}]"
-	for text, want := range map[string]string{
-		"{conditions: " + deleting + "}":             "waiting for RemoteMachine",
-		"{v1beta2: {conditions: " + deleting + "}}":  "waiting for RemoteMachine",
-		"{conditions: [{type: Ready, message: no}]}": "",
-		"{conditions: [odd, {type: Deleting}]}":      "",
-	} {
-		machine := machineFrom(t, "metadata: {deletionTimestamp: '2026-06-01T12:00:00Z'}\nstatus: "+text)
-		deletion, ok := DeletionOf(machine)
-		require.True(t, ok)
-		require.Equal(t, want, deletion.Message, text)
-	}
-}
-
 func TestKinds(t *testing.T) {
 	require.Equal(t, "cluster.x-k8s.io/v1beta1, Kind=Machine", V1Beta1.MachineKind().String())
-	require.Equal(t, "cluster.x-k8s.io/v1beta2, Kind=Cluster", V1Beta2.ClusterKind().String())
+	require.Equal(t, "cluster.x-k8s.io/v1beta2, Kind=Machine", V1Beta2.MachineKind().String())
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -44,16 +42,11 @@ func (r *Reconciler) clearRequest(ctx context.Context, s *scope) (time.Duration,
 }
 
 func (r *Reconciler) clearAnnotations(ctx context.Context, s *scope) error {
-	record := s.sm.Status.Reclaim
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":{%q:null,%q:null,%q:null}}}`, record.NodeUID,
+	annotations := fmt.Sprintf(`{%q:null,%q:null,%q:null}`,
 		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt)
-	node := &corev1.Node{}
-	node.Name = record.NodeName
-	err := s.child.Do(ctx, func(ctx context.Context) error {
-		return s.child.Client.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch))
-	})
+	err := s.patchNode(ctx, annotations, "{}")
 	if err != nil && !gone(err) {
-		return fmt.Errorf("clearing the request on Node %s: %w", record.NodeName, err)
+		return fmt.Errorf("clearing the request on Node %s: %w", s.sm.Status.Reclaim.NodeName, err)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func (r *Reconciler) removeNode(ctx context.Context, s *scope, times *v1alpha1.R
 		func() error { saved = r.save(ctx, s); return saved },
 	)
 	if errors.Is(saved, errChanged) {
-		return 0, errors.Join(err, r.uncordon(ctx, s))
+		return 0, errors.Join(err, notGone(s.patchNode(ctx, "{}", `{"unschedulable":null}`)))
 	}
 	if saved != nil {
 		return 0, err
@@ -84,18 +84,13 @@ func parallel(all ...func() error) error {
 	return errors.Join(errs...)
 }
 
-// cordon keeps the scheduler away until the Node is gone. The UID in the patch makes it fail on another Node of that name.
+// cordon keeps the scheduler away until the Node is gone.
 func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) error {
 	record := s.sm.Status.Reclaim
 	if record.CordonedAt != nil || record.NodeDeletedAt != nil {
 		return nil
 	}
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":true}}`, record.NodeUID)
-	node := &corev1.Node{}
-	node.Name = record.NodeName
-	err := s.child.Do(ctx, func(ctx context.Context) error {
-		return s.child.Client.Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, patch))
-	})
+	err := s.patchNode(ctx, "{}", `{"unschedulable":true}`)
 	if gone(err) {
 		return nil
 	}
@@ -106,18 +101,16 @@ func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.Recla
 	return nil
 }
 
-func (r *Reconciler) uncordon(ctx context.Context, s *scope) error {
+// patchNode merges annotations and spec, as JSON, into the Node of the record. With its UID beside them, another Node of that name is a
+// conflict.
+func (s *scope) patchNode(ctx context.Context, annotations, spec string) error {
 	record := s.sm.Status.Reclaim
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":null}}`, record.NodeUID)
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":%s},"spec":%s}`, record.NodeUID, annotations, spec)
 	node := &corev1.Node{}
 	node.Name = record.NodeName
-	err := s.child.Do(ctx, func(ctx context.Context) error {
+	return s.child.Do(ctx, func(ctx context.Context) error {
 		return s.child.Client.Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, patch))
 	})
-	if gone(err) {
-		return nil
-	}
-	return err
 }
 
 // deleteNode deletes the Node that asked, never a later one of its name.
@@ -149,3 +142,11 @@ func (r *Reconciler) deleteNodeByUID(ctx context.Context, s *scope, name string,
 
 // gone says that the object of that UID does not exist: no object of the name, or one with another UID, which is a conflict.
 func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+
+// notGone is err, unless that only says that the object is gone.
+func notGone(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
+}
