@@ -54,7 +54,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Named("eject").
 		For(&v1alpha1.ScheduledMachine{}).
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
-		WatchesRawSource(r.nodes()).
+		WatchesRawSource(machine.Nodes(r.Client, r.Children, requestMatters)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
