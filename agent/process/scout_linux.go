@@ -44,19 +44,22 @@ func (s *Scout) Look(pid int, m *match.Matcher) (*Hit, error) {
 		return nil, err
 	}
 	defer s.end(pid)
+	if suspect, err := s.suspect(pid, m); !suspect || err != nil {
+		return nil, err
+	}
 	dir, err := openDirectory(s.fs.dir, s.fs.root, pid)
 	if err != nil {
 		return nil, err
 	}
 	defer dir.close()
-	if suspect, err := s.suspect(dir, m); !suspect || err != nil {
-		return nil, err
-	}
 	return s.judge(dir, pid, m)
 }
 
-func (s *Scout) suspect(dir directory, m *match.Matcher) (bool, error) {
-	name, err := s.read(dir.fd, dir.path, "comm")
+// suspect is asked a thousand times a second, so it does without the process's directory. What it reads may be of two processes, one after
+// the other; that can raise suspicion, which judge settles, but it hides nothing: the later one's own exec is still to be looked at.
+func (s *Scout) suspect(pid int, m *match.Matcher) (bool, error) {
+	number := strconv.Itoa(pid)
+	name, err := s.read(s.fs.dir, s.fs.root, number+"/comm")
 	if err != nil || m.MayMatchComm(comm(name)) {
 		return true, err
 	}
@@ -66,7 +69,7 @@ func (s *Scout) suspect(dir directory, m *match.Matcher) (bool, error) {
 	if s.fs.tooManyBlocked() {
 		return false, ErrBlocked
 	}
-	cmdline, err := s.read(dir.fd, dir.path, "cmdline")
+	cmdline, err := s.read(s.fs.dir, s.fs.root, number+"/cmdline")
 	if err != nil {
 		return false, err
 	}
