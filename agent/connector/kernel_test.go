@@ -64,8 +64,8 @@ func TestDialEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// TestWhereTheConnectorCannotBeUsed: each environment has its own reason, in words.
-func TestWhereTheConnectorCannotBeUsed(t *testing.T) {
+// TestCasesWithoutConnector: each environment has its own reason, in words.
+func TestCasesWithoutConnector(t *testing.T) {
 	if proctest.SecondLife() {
 		_, err := Dial(t.Context(), ReceiveBuffer)
 		t.Log("reason:", err)
@@ -84,7 +84,7 @@ func TestWhereTheConnectorCannotBeUsed(t *testing.T) {
 			listener, err := Dial(t.Context(), ReceiveBuffer) // lets the host's events through to everybody
 			require.NoError(t, err)
 			defer listener.Close()
-			require.Contains(t, proctest.Again(t, "TestWhereTheConnectorCannotBeUsed", tt.namespaces), tt.want)
+			require.Contains(t, proctest.Again(t, "TestCasesWithoutConnector", tt.namespaces), tt.want)
 		})
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"5spot.finos.org/node-reclaim/test/table"
 )
 
-// TestConformance holds the matcher to the table that the shell tool is held to as well.
-func TestConformance(t *testing.T) {
+// TestCasesOfTheTable holds the matcher to the table that the shell tool is held to as well.
+func TestCasesOfTheTable(t *testing.T) {
 	for _, row := range conformanceRows(t) {
 		t.Run(row.title(), func(t *testing.T) {
 			verdict := New(row.config(t)).Judge(row.process(t))
@@ -21,8 +21,8 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// TestConformanceOfTheFirstLook: what is read of every process never says no to one that matches.
-func TestConformanceOfTheFirstLook(t *testing.T) {
+// TestCasesOfTheTableAtFirstLook: what is read of every process never says no to one that matches.
+func TestCasesOfTheTableAtFirstLook(t *testing.T) {
 	for _, row := range conformanceRows(t) {
 		if row.Row["verdict"] != "match" {
 			continue

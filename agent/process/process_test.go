@@ -51,7 +51,7 @@ func sweep(t testing.TB, fs *FS, m *match.Matcher) []int {
 	return found
 }
 
-func TestNamesOfRealProcesses(t *testing.T) {
+func TestCasesOfRealProcesses(t *testing.T) {
 	fs := open(t, "/proc")
 	for name, tt := range map[string]struct {
 		program string

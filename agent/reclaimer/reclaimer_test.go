@@ -42,7 +42,7 @@ func TestOnlyTheFirstMatchCounts(t *testing.T) {
 	require.Equal(t, first.UTC().Format(time.RFC3339Nano), a.annotation(reclaim.AnnotationRequestedAt))
 }
 
-func TestCase34AnOlderRequestIsNotOverwritten(t *testing.T) {
+func TestCase34_AnOlderRequestIsNotOverwritten(t *testing.T) {
 	a := armed(t)
 	a.edit(func(n *node.Node) {
 		n.Annotations[reclaim.AnnotationRequested] = "true"
@@ -54,7 +54,7 @@ func TestCase34AnOlderRequestIsNotOverwritten(t *testing.T) {
 	require.Equal(t, "manual: mine", a.annotation(reclaim.AnnotationReason))
 }
 
-func TestCase37AnOutageKeepsTheFirstMatch(t *testing.T) {
+func TestCase37_AnOutageKeepsTheFirstMatch(t *testing.T) {
 	a := start(t)
 	a.see(node.Away)
 	a.failWith(func() error { return errors.New("connection refused") })
@@ -79,7 +79,7 @@ func TestCase39AFalseRequestIsReplaced(t *testing.T) {
 	require.Equal(t, "true", a.annotation(reclaim.AnnotationRequested))
 }
 
-func TestCase40AConflictIsReadAgainAndWrittenOnce(t *testing.T) {
+func TestCase40_AConflictIsReadAgainAndWrittenOnce(t *testing.T) {
 	a := armed(t)
 	a.edit(func(*node.Node) {}) // a heartbeat that the watch has not delivered yet
 	a.run("java")

@@ -18,7 +18,7 @@ var (
 	emptyConfig = config.Snapshot{Config: reclaim.Config{PollIntervalMS: 250}, Present: true}
 )
 
-func TestTheStateFollowsFromTheFacts(t *testing.T) {
+func TestCasesOfTheState(t *testing.T) {
 	requested := map[string]string{reclaim.AnnotationRequested: "true", reclaim.AnnotationReason: "process-match: idea"}
 	present := node.View{Standing: node.Present, Node: node.Node{UID: "1"}}
 	with := func(s node.Standing, annotations map[string]string) node.View {

@@ -15,7 +15,7 @@ import (
 	"5spot.finos.org/node-reclaim/agent/proctest"
 )
 
-func TestTheRungsAndWhy(t *testing.T) {
+func TestCasesOfTheRung(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*watched, *Options)
 		want   Rung
