@@ -33,6 +33,15 @@ controlplane: ## Build etcd, kube-apiserver, kubectl and the CAPI core manager i
 test: controlplane ## Run every test; the last line is the total
 	@hack/test.sh
 
+.PHONY: bench-agent
+bench-agent: controlplane ## Measure the agent beside its peers, into docs/benchmarks/agent.md; fails when a budget is missed (root, an idle machine)
+	@hack/need.sh forkstat extrace pgrep:procps
+	go run ./test/bench/agent
+
+.PHONY: fuzz
+fuzz: ## Fuzz what reads foreign bytes, a minute each (FUZZTIME)
+	@hack/fuzz.sh
+
 .PHONY: bats
 bats: ## Run the shell tool's tests alone
 	bats/run.sh

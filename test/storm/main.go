@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
 func main() {
@@ -31,12 +34,19 @@ func main() {
 	}
 }
 
+// owner is the program that the owner starts.
+const owner = "storm-owner"
+
+// stage is where it storms.
+type stage struct{ *workstation.Stage }
+
 func run(ctx context.Context, duration time.Duration, rate int) (err error) {
-	s, err := newStage(ctx)
+	staged, err := workstation.NewStage(ctx, owner)
 	if err != nil {
 		return err
 	}
-	defer s.close(&err)
+	defer func() { err = errors.Join(err, staged.Close()) }()
+	s := stage{staged}
 	fine, err := s.whenCalm(ctx)
 	if err != nil {
 		return err
@@ -48,4 +58,22 @@ func run(ctx context.Context, duration time.Duration, rate int) (err error) {
 	r.calm = fine
 	fmt.Print(r.String())
 	return r.verdict()
+}
+
+// settled is when an agent that has started has calmed down.
+const settled = 5 * time.Second
+
+// calm is what an agent holds on a fine day.
+type calm struct{ goroutines, rss int }
+
+func (s stage) whenCalm(ctx context.Context) (calm, error) {
+	a, err := s.StartAgent(s.Agent)
+	if err != nil {
+		return calm{}, err
+	}
+	err = s.Await(ctx, "armed")
+	<-time.After(settled)
+	rss, seen := a.RSS()
+	n, counted := a.Autopsy()
+	return calm{n, rss}, errors.Join(err, seen, counted)
 }

@@ -22,8 +22,8 @@ const (
 )
 
 // weather storms for a while, and reports.
-func (s *stage) weather(ctx context.Context, duration time.Duration, rate int) (*report, error) {
-	a, err := s.StartAgent(s.binary)
+func (s stage) weather(ctx context.Context, duration time.Duration, rate int) (*report, error) {
+	a, err := s.StartAgent(s.Agent)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func startPrograms(ctx context.Context, rate int, started *atomic.Int64) error {
 }
 
 // rewriteConfig changes what the file means, never that the owner's program is in it.
-func (s *stage) rewriteConfig(ctx context.Context) error {
+func (s stage) rewriteConfig(ctx context.Context) error {
 	n := 0
 	return every(ctx, time.Second, func() error {
 		n++
@@ -85,11 +85,11 @@ func (s *stage) rewriteConfig(ctx context.Context) error {
 
 // comeBack starts the owner's program again and again, now and then while the API server is down. The last time counts to its end,
 // although the storm is over by then.
-func (s *stage) comeBack(over context.Context, r *report) error {
+func (s stage) comeBack(over context.Context, r *report) error {
 	ctx := context.WithoutCancel(over)
 	fair := time.Now()
 	for over.Err() == nil {
-		if err := s.await(ctx, "armed"); err != nil {
+		if err := s.Await(ctx, "armed"); err != nil {
 			return err
 		}
 		weather, took := s.inFairWeather, &r.noticed
@@ -106,24 +106,24 @@ func (s *stage) comeBack(over context.Context, r *report) error {
 }
 
 // inFairWeather gives the time from the program's start to the request.
-func (s *stage) inFairWeather(ctx context.Context) (time.Duration, error) {
+func (s stage) inFairWeather(ctx context.Context) (time.Duration, error) {
 	return s.comeBackOnce(ctx, nil)
 }
 
 // inAnOutage gives the time from the API server's return to the request.
-func (s *stage) inAnOutage(ctx context.Context) (time.Duration, error) {
-	if err := s.cp.StopAPIServer(); err != nil {
+func (s stage) inAnOutage(ctx context.Context) (time.Duration, error) {
+	if err := s.ControlPlane.StopAPIServer(); err != nil {
 		return 0, err
 	}
 	return s.comeBackOnce(ctx, func() error {
-		time.Sleep(downFor)
-		return s.cp.StartAPIServer()
+		<-time.After(downFor)
+		return s.ControlPlane.StartAPIServer()
 	})
 }
 
 // comeBackOnce starts the program, sits out the bad weather, if any, and gives the time from then to the request.
-func (s *stage) comeBackOnce(ctx context.Context, sitOut func() error) (time.Duration, error) {
-	program := exec.Command(s.program, "600")
+func (s stage) comeBackOnce(ctx context.Context, sitOut func() error) (time.Duration, error) {
+	program := exec.Command(s.Owner, "600")
 	began := time.Now()
 	if err := program.Start(); err != nil {
 		return 0, err
@@ -134,12 +134,12 @@ func (s *stage) comeBackOnce(ctx context.Context, sitOut func() error) (time.Dur
 		}
 		began = time.Now()
 	}
-	err := s.await(ctx, "requested")
+	err := s.Await(ctx, "requested")
 	took := time.Since(began)
 	if err := errors.Join(err, program.Process.Kill(), ignoreExit(program.Wait())); err != nil {
 		return 0, err
 	}
-	return took, s.clear(ctx)
+	return took, s.Clear(ctx)
 }
 
 // ignoreExit: a program that was killed has not failed.

@@ -82,15 +82,18 @@ func (a *Agent) Stop() error {
 }
 
 // RSS is the memory that the agent holds, in KiB.
-func (a *Agent) RSS() (int, error) {
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", a.PID()))
+func (a *Agent) RSS() (int, error) { return RSS(a.PID()) }
+
+// RSS is the memory that a process holds, in KiB.
+func RSS(pid int) (int, error) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
 	}
 	_, rest, _ := strings.Cut(string(status), "VmRSS:")
 	fields := strings.Fields(rest)
 	if len(fields) == 0 {
-		return 0, fmt.Errorf("the agent (PID %d) has ended", a.PID())
+		return 0, fmt.Errorf("process %d has ended", pid)
 	}
 	return strconv.Atoi(fields[0])
 }

@@ -1,4 +1,4 @@
-package main
+package workstation
 
 import (
 	"context"
@@ -15,53 +15,49 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/test/controlplane"
-	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
 const (
-	// owner is the program that the owner starts.
-	owner = "storm-owner"
-	// patience is how long anything may take that has to come: the API server is away for a good part of the time.
+	// patience is how long anything may take that has to come: the API server may be away for a good part of the time.
 	patience = time.Minute
 	poll     = 5 * time.Millisecond
-	// settled is when an agent that has started has calmed down.
-	settled = 5 * time.Second
 )
 
-// stage is where it storms: one workstation that has joined a cluster.
-type stage struct {
-	*workstation.Workstation
-	cp     *controlplane.ControlPlane
-	admin  client.Client
-	dir    string
-	binary string
-	// program is a copy of sleep under the owner's program's name.
-	program string
+// Stage is a workstation that has joined a cluster of its own, for programs that run the agent for a while.
+type Stage struct {
+	*Workstation
+	ControlPlane *controlplane.ControlPlane
+	Admin        client.WithWatch
+	// Agent is the path of the agent's program, Owner that of one that the owner starts: a copy of sleep.
+	Agent, Owner string
 }
 
-func newStage(ctx context.Context) (_ *stage, err error) {
-	s := &stage{}
+// NewStage makes all of it, with Owner under that name, which the configuration asks for.
+func NewStage(ctx context.Context, owner string) (_ *Stage, err error) {
+	s := &Stage{}
 	defer func() {
 		if err != nil {
-			s.close(&err)
+			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.dir, err = os.MkdirTemp("", "storm-"); err != nil {
+	dir, err := os.MkdirTemp("", "workstation-")
+	if err != nil {
 		return nil, err
 	}
-	if s.binary, err = workstation.BuildAgent(ctx, s.dir); err != nil {
+	s.Workstation = &Workstation{dir: dir}
+	if s.Agent, err = BuildAgent(ctx, dir); err != nil {
 		return nil, err
 	}
-	if s.program, err = s.copyOfSleep(); err != nil {
+	if s.Owner, err = CopyOfSleep(dir, owner); err != nil {
 		return nil, err
 	}
-	if s.cp, err = controlplane.Start(controlplane.Options{}); err != nil {
+	if s.ControlPlane, err = controlplane.Start(controlplane.Options{}); err != nil {
 		return nil, err
 	}
-	if s.admin, err = client.New(s.cp.Config, client.Options{}); err != nil {
+	if s.Admin, err = client.NewWithWatch(s.ControlPlane.Config, client.Options{}); err != nil {
 		return nil, err
 	}
-	if s.Workstation, err = workstation.New(s.cp, "ws-1", s.dir); err != nil {
+	if s.Workstation, err = New(s.ControlPlane, "ws-1", dir); err != nil {
 		return nil, err
 	}
 	if _, err = s.Register(ctx); err != nil {
@@ -70,27 +66,33 @@ func newStage(ctx context.Context) (_ *stage, err error) {
 	return s, s.Match(owner)
 }
 
-func (s *stage) copyOfSleep() (string, error) {
+// CopyOfSleep makes a program of that name in dir. It takes the seconds that it lives as its argument.
+func CopyOfSleep(dir, name string) (string, error) {
 	program, err := os.ReadFile("/bin/sleep")
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(s.dir, owner)
+	path := filepath.Join(dir, name)
 	return path, os.WriteFile(path, program, 0o700)
 }
 
-func (s *stage) close(err *error) {
-	if s.cp != nil {
-		*err = errors.Join(*err, s.cp.Stop())
+// Close ends the cluster and removes the workstation's files.
+func (s *Stage) Close() error {
+	var stopped error
+	if s.ControlPlane != nil {
+		stopped = s.ControlPlane.Stop()
 	}
-	*err = errors.Join(*err, os.RemoveAll(s.dir))
+	if s.Workstation == nil {
+		return stopped
+	}
+	return errors.Join(stopped, os.RemoveAll(s.dir))
 }
 
-// await waits until the agent says on its Node that it is in that state.
-func (s *stage) await(ctx context.Context, state string) error {
+// Await waits until the agent says on its Node that it is in that state.
+func (s *Stage) Await(ctx context.Context, state string) error {
 	n := &corev1.Node{}
 	err := wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
-		err := s.admin.Get(ctx, client.ObjectKey{Name: s.Name}, n)
+		err := s.Admin.Get(ctx, client.ObjectKey{Name: s.Name}, n)
 		return err == nil && strings.Contains(n.Annotations[reclaim.AnnotationAgentState], `"state":"`+state+`"`), nil
 	})
 	if err != nil {
@@ -99,28 +101,13 @@ func (s *stage) await(ctx context.Context, state string) error {
 	return nil
 }
 
-// clear takes the request off the Node, as the controller does in the end, through outages.
-func (s *stage) clear(ctx context.Context) error {
+// Clear takes the request off the Node, as the controller does in the end, through outages.
+func (s *Stage) Clear(ctx context.Context) error {
 	patch := client.RawPatch("application/merge-patch+json", fmt.Appendf(nil, `{"metadata":{"annotations":{%q:null,%q:null,%q:null}}}`,
 		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt))
 	return wait.PollUntilContextTimeout(ctx, poll, patience, true, func(ctx context.Context) (bool, error) {
 		n := &corev1.Node{}
 		n.Name = s.Name
-		return s.admin.Patch(ctx, n, patch) == nil, nil
+		return s.Admin.Patch(ctx, n, patch) == nil, nil
 	})
-}
-
-// calm is what an agent holds on a fine day.
-type calm struct{ goroutines, rss int }
-
-func (s *stage) whenCalm(ctx context.Context) (calm, error) {
-	a, err := s.StartAgent(s.binary)
-	if err != nil {
-		return calm{}, err
-	}
-	err = s.await(ctx, "armed")
-	time.Sleep(settled)
-	rss, seen := a.RSS()
-	n, counted := a.Autopsy()
-	return calm{n, rss}, errors.Join(err, seen, counted)
 }

@@ -24,10 +24,9 @@ func execToSeen(ctx context.Context, scale float64) (section, error) {
 		if err != nil {
 			return s, err
 		}
-		p50, p99 := quantile(latencies, 0.5), quantile(latencies, 0.99)
-		r := row{what: rung.what, cells: []string{ms(p50), ms(p99), ms(quantile(latencies, 1)), fmt.Sprint(len(latencies))}}
+		r := latencyRow(rung.what, latencies)
 		if !rung.poll { // the budget is for exec to annotated: seeing must leave room in it
-			r.budget, r.missed = "p50 ≤ 5 ms, p99 ≤ 25 ms", p50 > 5*time.Millisecond || p99 > 25*time.Millisecond
+			r.budget, r.missed = budgetOfAnnotated, overBudget(latencies)
 		}
 		s.rows = append(s.rows, r)
 	}

@@ -10,6 +10,9 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/go-logr/logr"
+	ctrl "sigs.k8s.io/controller-runtime"
 )
 
 func main() {
@@ -27,17 +30,22 @@ func command(ctx context.Context) error {
 	accepted := flag.String("accepted", "test/bench/agent/accepted.tsv", "budgets that may be missed, with the reason")
 	scale := flag.Float64("scale", 1, "how much to measure; below 1 is a rehearsal")
 	watchOnly := flag.Bool(asAgent, false, "be the agent that is measured")
+	typed := flag.Bool(asTyped, false, "be the peer at rest; the arguments are a kubeconfig and a Node")
 	flag.Parse()
-	if *watchOnly {
+	switch {
+	case *watchOnly:
 		watchExecs(ctx)
 		return nil
+	case *typed:
+		return keepNode(ctx, flag.Arg(0), flag.Arg(1))
 	}
+	ctrl.SetLogger(logr.Discard())
 	return run(ctx, *out, *accepted, *scale)
 }
 
 // measurements are what the tables are made of, in their order.
 func measurements() []measurement {
-	return []measurement{execToSeen, lostByLifetime, cpuPerExec, sweepCost}
+	return []measurement{execToSeen, execToAnnotated, lostByLifetime, cpuPerExec, sweepCost, idleCost}
 }
 
 func run(ctx context.Context, out, accepted string, scale float64) error {

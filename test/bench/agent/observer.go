@@ -4,20 +4,21 @@ import (
 	"context"
 	"log/slog"
 	"os"
-	"path/filepath"
 
 	"k8s.io/utils/clock"
 
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/watch"
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
 const (
 	// needle is the command that is looked for.
 	needle = "bench-needle"
-	// asAgent is the flag that makes this program the agent.
+	// asAgent is the flag that makes this program the agent, asTyped the one that makes it the peer at rest.
 	asAgent = "agent"
+	asTyped = "typed"
 )
 
 // bothLists is a configuration of ordinary size whose entries nothing else on the machine fits.
@@ -60,11 +61,7 @@ func copySleep(name string) (path string, remove func(), err error) {
 		return "", nil, err
 	}
 	remove = func() { _ = os.RemoveAll(dir) }
-	program, err := os.ReadFile("/bin/sleep")
-	if err == nil {
-		path = filepath.Join(dir, name)
-		err = os.WriteFile(path, program, 0o700)
-	}
+	path, err = workstation.CopyOfSleep(dir, name)
 	if err != nil {
 		remove()
 	}

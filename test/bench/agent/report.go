@@ -23,6 +23,8 @@ type section struct {
 	title, how string
 	columns    []string
 	rows       []row
+	// plot stands below the table.
+	plot string
 }
 
 // row is one line. budget says what the value must not exceed; a peer has none.
@@ -58,6 +60,7 @@ func (s section) markdown() string {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s |\n", r.what, strings.Join(r.cells, " | "), budget)
 	}
+	b.WriteString(s.plot)
 	return b.String()
 }
 
@@ -110,7 +113,16 @@ func quantile(d []time.Duration, q float64) time.Duration {
 	return d[min(len(d)-1, int(q*float64(len(d))))]
 }
 
-func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/float64(time.Millisecond)) }
+// latencyRow is the row of a table with the columns p50, p99, max and n.
+func latencyRow(what string, all []time.Duration) row {
+	return row{what: what, cells: []string{
+		ms(quantile(all, 0.5)), ms(quantile(all, 0.99)), ms(quantile(all, 1)), fmt.Sprint(len(all)),
+	}}
+}
+
+func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", inMS(d)) }
 
 func us(d time.Duration) string { return fmt.Sprintf("%.1f µs", float64(d)/float64(time.Microsecond)) }
 

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/test/workstation"
+)
+
+func execToAnnotated(ctx context.Context, scale float64) (_ section, err error) {
+	s := section{
+		title: "From exec to annotated",
+		how: "From the call that starts a process, fork included, until a watch of the Node brings the request: agent, API server and etcd are real. " +
+			"Beside it one PATCH of the same size with the same credential, from the call to its answer.",
+		columns: []string{"p50", "p99", "max", "n"},
+	}
+	stage, err := workstation.NewStage(ctx, needle)
+	if err != nil {
+		return s, err
+	}
+	defer func() { err = errors.Join(err, stage.Close()) }()
+	n := scaled(1000, scale)
+	annotated, err := annotate(ctx, stage, n)
+	if err != nil {
+		return s, err
+	}
+	alone, err := patchAlone(ctx, stage, n)
+	if err != nil {
+		return s, err
+	}
+	r := latencyRow("agent", annotated)
+	r.budget, r.missed = budgetOfAnnotated, overBudget(annotated)
+	s.rows = []row{r, latencyRow("one PATCH alone", alone)}
+	s.plot = percentiles{{"agent, exec to annotated", annotated}, {"one PATCH alone", alone}}.markdown()
+	return s, nil
+}
+
+const budgetOfAnnotated = "p50 ≤ 5 ms, p99 ≤ 25 ms"
+
+func overBudget(all []time.Duration) bool {
+	return quantile(all, 0.5) > 5*time.Millisecond || quantile(all, 0.99) > 25*time.Millisecond
+}
+
+// annotate has the owner come back n times.
+func annotate(ctx context.Context, stage *workstation.Stage, n int) (all []time.Duration, err error) {
+	agent, err := stage.StartAgent(stage.Agent)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, agent.Stop()) }()
+	events, err := stage.Admin.Watch(ctx, &corev1.NodeList{}, client.MatchingFields{"metadata.name": stage.Name})
+	if err != nil {
+		return nil, err
+	}
+	defer events.Stop()
+	for range n {
+		took, err := annotateOnce(ctx, stage, events.ResultChan())
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, took)
+	}
+	return all, nil
+}
+
+func annotateOnce(ctx context.Context, stage *workstation.Stage, events <-chan watch.Event) (time.Duration, error) {
+	if err := stage.Await(ctx, "armed"); err != nil {
+		return 0, err
+	}
+	drop(events)
+	cmd := exec.CommandContext(ctx, stage.Owner, "60")
+	began := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	requested, err := awaitRequest(ctx, events)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait() // it was killed
+	return requested.Sub(began), errors.Join(err, stage.Await(ctx, "requested"), stage.Clear(ctx))
+}
+
+// drop forgets what has happened so far.
+func drop(events <-chan watch.Event) {
+	for {
+		select {
+		case <-events:
+		default:
+			return
+		}
+	}
+}
+
+func awaitRequest(ctx context.Context, events <-chan watch.Event) (time.Time, error) {
+	for {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				return time.Time{}, errors.New("the watch of the Node has ended")
+			}
+			if node, is := e.Object.(*corev1.Node); is && node.Annotations[reclaim.AnnotationRequested] == "true" {
+				return time.Now(), nil
+			}
+		case <-time.After(time.Minute):
+			return time.Time{}, errors.New("the Node carries no request after a minute")
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		}
+	}
+}
+
+// patchAlone writes n requests, without anybody who looks for processes.
+func patchAlone(ctx context.Context, stage *workstation.Stage, n int) ([]time.Duration, error) {
+	config := rest.CopyConfig(stage.Kubelet)
+	config.QPS = -1 // the client's own throttling is not what is measured
+	kubelet, err := client.New(config, client.Options{})
+	if err != nil {
+		return nil, err
+	}
+	var all []time.Duration
+	for range n {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{
+			reclaim.AnnotationRequested: "true", reclaim.AnnotationReason: "process-match: " + needle,
+			reclaim.AnnotationRequestedAt: time.Now().UTC().Format(time.RFC3339Nano),
+		}}})
+		if err != nil {
+			return nil, err
+		}
+		node := &corev1.Node{}
+		node.Name = stage.Name
+		began := time.Now()
+		if err := kubelet.Patch(ctx, node, client.RawPatch(types.MergePatchType, patch)); err != nil {
+			return nil, fmt.Errorf("writing a request: %w", err)
+		}
+		all = append(all, time.Since(began))
+	}
+	return all, nil
+}
