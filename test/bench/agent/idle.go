@@ -145,7 +145,7 @@ func keepNode(ctx context.Context, kubeconfig, name string) error {
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
 	if len(nodes.GetStore().List()) != 1 {
-		return fmt.Errorf("Node %s is not there", name)
+		return fmt.Errorf("there is no Node %s", name)
 	}
 	fmt.Print(".")
 	<-ctx.Done()
