@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"runtime"
 
 	"k8s.io/utils/clock"
 
@@ -43,6 +44,7 @@ func observe(ctx context.Context, poll bool) *watch.Observer {
 
 // watchExecs is the agent without a cluster: what it finds goes nowhere.
 func watchExecs(ctx context.Context) {
+	runtime.GOMAXPROCS(1) // as the agent does
 	o := observe(ctx, false)
 	for {
 		select {
