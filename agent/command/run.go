@@ -33,7 +33,7 @@ A machine that has left its cluster, or that has nothing to match, is no error: 
 			if err != nil {
 				return err
 			}
-			runtime.GOMAXPROCS(1) // nothing here computes: a second processor only adds wake-ups, a tenth of the cost of an exec
+			runtime.GOMAXPROCS(1) // nothing here computes, and a second processor only adds wake-ups
 			log.Info("agent started", "version", env.Version, "config", o.config)
 			return run(cmd.Context(), env, o, poll, log)
 		},
