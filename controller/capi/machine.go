@@ -21,10 +21,7 @@ func Machine(sm *v1alpha1.ScheduledMachine, version Version) *unstructured.Unstr
 	}
 	machine := newObject(sm, version.MachineKind())
 	machine.SetLabels(merge(template.Labels, machine.GetLabels()))
-	machine.SetAnnotations(merge(template.Annotations, machine.GetAnnotations(), map[string]string{
-		ExcludeDrainAnnotation:        "true",
-		ExcludeVolumeDetachAnnotation: "true",
-	}))
+	machine.SetAnnotations(merge(template.Annotations, machine.GetAnnotations(), undrained()))
 	machine.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "ScheduledMachine",
@@ -33,6 +30,11 @@ func Machine(sm *v1alpha1.ScheduledMachine, version Version) *unstructured.Unstr
 	}})
 	machine.Object["spec"] = machineSpec(sm, version, template.Version)
 	return machine
+}
+
+// undrained are the annotations with which CAPI leaves draining to us.
+func undrained() map[string]string {
+	return map[string]string{ExcludeDrainAnnotation: "true", ExcludeVolumeDetachAnnotation: "true"}
 }
 
 // machineSpec bounds CAPI's attempts to delete the Node, in which it would otherwise persist for ever where no webhook of its own

@@ -22,9 +22,18 @@ const (
 	ExcludeDrainAnnotation = "machine.cluster.x-k8s.io/exclude-node-draining"
 	// ExcludeVolumeDetachAnnotation, when present on a Machine, keeps CAPI from waiting for its Node's volumes.
 	ExcludeVolumeDetachAnnotation = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
+
+	pausedAnnotation       = "cluster.x-k8s.io/paused"
+	preDrainHookPrefix     = "pre-drain.delete.hook.machine.cluster.x-k8s.io"
+	preTerminateHookPrefix = "pre-terminate.delete.hook.machine.cluster.x-k8s.io"
 )
 
 // MachineKind is the Machine in this version.
-func (v Version) MachineKind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: Group, Version: string(v), Kind: "Machine"}
+func (v Version) MachineKind() schema.GroupVersionKind { return v.kind("Machine") }
+
+// ClusterKind is the Cluster in this version.
+func (v Version) ClusterKind() schema.GroupVersionKind { return v.kind("Cluster") }
+
+func (v Version) kind(kind string) schema.GroupVersionKind {
+	return schema.GroupVersionKind{Group: Group, Version: string(v), Kind: kind}
 }
