@@ -86,13 +86,14 @@ type ScheduledMachineSpec struct {
 	Priority *int32 `json:"priority,omitempty"`
 
 	// gracefulShutdownTimeout is the time between the end of the schedule and the start of the drain, as one number with
-	// unit s, m or h, at most 24h. Not read on an emergency.
+	// unit s, m or h, at most 24h. When the schedule begins again meanwhile, the machine stays. Not read on an emergency.
 	// +optional
 	// +kubebuilder:default="5m"
 	GracefulShutdownTimeout Timeout `json:"gracefulShutdownTimeout,omitempty"`
 
-	// nodeDrainTimeout bounds the drain at the end of the schedule, as one number with unit s, m or h, at most 24h. Not read on an
-	// emergency.
+	// nodeDrainTimeout bounds the drain at the end of the schedule, as one number with unit s, m or h, at most 24h. What
+	// PodDisruptionBudgets still hold then goes with the machine. 0s: no bound, except ten minutes while the child cluster cannot be
+	// reached. Not read on an emergency.
 	// +optional
 	// +kubebuilder:default="5m"
 	NodeDrainTimeout Timeout `json:"nodeDrainTimeout,omitempty"`
@@ -212,12 +213,12 @@ type MachineTemplate struct {
 	// node.cluster.x-k8s.io to the Node.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, (!k.matches('^([a-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io/') || k.startsWith('node.cluster.x-k8s.io/')) && k != '5spot.finos.org/scheduled-machine')",message="spec.machineTemplate.labels: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine are set by CAPI and the controller; use a key of your own, for example example.org/team, or node.cluster.x-k8s.io/team to have CAPI put it on the Node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, (!k.matches('^([A-Za-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io') || k.startsWith('node.cluster.x-k8s.io/')) && k != '5spot.finos.org/scheduled-machine')",message="spec.machineTemplate.labels: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine are set by CAPI and the controller; use a key of your own, for example example.org/team, or node.cluster.x-k8s.io/team to have CAPI put it on the Node"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations for the Machine.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([a-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io/') && k != '5spot.finos.org/scheduled-machine-uid')",message="spec.machineTemplate.annotations: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine-uid are set by CAPI and the controller; use a key of your own, for example example.org/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([A-Za-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io') && k != '5spot.finos.org/scheduled-machine-uid')",message="spec.machineTemplate.annotations: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine-uid are set by CAPI and the controller; use a key of your own, for example example.org/team"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// version is the Kubernetes version of the Machine; kubeadm-style bootstrap providers need it.
 	// +optional

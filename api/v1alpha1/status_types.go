@@ -40,6 +40,36 @@ const (
 	ConditionReclaimed = "Reclaimed"
 	// ConditionNodeIdentityMismatch: the Node that CAPI mapped to the Machine does not carry the Machine's name. Nothing is done to it.
 	ConditionNodeIdentityMismatch = "NodeIdentityMismatch"
+	// ConditionShuttingDown: the machine is leaving its cluster. It is there only while that lasts; its reason says how far it has come, and
+	// its message what it waits for and what a person can do.
+	ConditionShuttingDown = "ShuttingDown"
+)
+
+// Reasons of the condition ShuttingDown, in the order in which a machine leaves.
+const (
+	// ReasonGracePeriod: spec.gracefulShutdownTimeout runs; nothing has been done to the Node yet.
+	ReasonGracePeriod = "GracePeriod"
+	// ReasonDraining: the Node is cordoned and its pods are being evicted; the message names those that are left, and why.
+	ReasonDraining = "Draining"
+	// ReasonChildClusterUnreachable: the drain cannot go on, but its time runs; after it the Machine is deleted all the same.
+	ReasonChildClusterUnreachable = "ChildClusterUnreachable"
+	// ReasonWaitingForBootstrapData: the Machine has no bootstrap data yet. Deleted before, it would leave its infrastructure object behind for ever.
+	// After ten minutes it is deleted all the same.
+	ReasonWaitingForBootstrapData = "WaitingForBootstrapData"
+	// ReasonMachineDeleting: the Machine is deleted, and Cluster API is removing it.
+	ReasonMachineDeleting = "MachineDeleting"
+)
+
+// Reasons of the condition ShuttingDown for a Machine that is deleted and does not go. The message says what to do.
+const (
+	// ReasonClusterGone: the Cluster does not exist any more, and Cluster API removes no Machine without it.
+	ReasonClusterGone = "ClusterGone"
+	// ReasonPaused: the Cluster or the Machine is paused.
+	ReasonPaused = "Paused"
+	// ReasonDeletionHook: somebody holds the deletion up with a pre-drain or pre-terminate annotation on the Machine.
+	ReasonDeletionHook = "DeletionHook"
+	// ReasonInfrastructureStuck: the infrastructure object still has a finalizer minutes after its deletion.
+	ReasonInfrastructureStuck = "InfrastructureStuck"
 )
 
 // ScheduledMachineStatus is written by the controller alone.
@@ -82,6 +112,9 @@ type ScheduledMachineStatus struct {
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	AppliedNodeTaints []NodeTaint `json:"appliedNodeTaints,omitempty"`
+	// shutdown is the shutdown under way, at the end of the schedule or of the ScheduledMachine.
+	// +optional
+	Shutdown *ShutdownStatus `json:"shutdown,omitempty"`
 	// reclaim is the last emergency removal, and the hold that follows it.
 	// +optional
 	Reclaim *ReclaimStatus `json:"reclaim,omitempty"`
@@ -102,6 +135,22 @@ type NodeReference struct {
 	// uid of the Node; a later Node of the same name has another.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
+}
+
+// ShutdownStatus is the durable record of a graceful shutdown, so that a controller that is restarted goes on with it and its timeouts do not
+// start anew. Times have microseconds.
+type ShutdownStatus struct {
+	// machineUID is the Machine that leaves; one of the same name that comes later is not shut down by this record.
+	MachineUID types.UID `json:"machineUID"`
+	// startedAt is when the machine had to go; gracefulShutdownTimeout runs from here.
+	StartedAt metav1.MicroTime `json:"startedAt"`
+	// drainStartedAt is when gracefulShutdownTimeout was over; nodeDrainTimeout runs from here.
+	// +optional
+	DrainStartedAt *metav1.MicroTime `json:"drainStartedAt,omitempty"`
+	// cordonedNodeUID is the Node that was cordoned for this shutdown, noted before it was done. Empty when somebody else had cordoned it: such
+	// a cordon is not undone when the machine stays after all.
+	// +optional
+	CordonedNodeUID types.UID `json:"cordonedNodeUID,omitempty"`
 }
 
 // ReclaimStatus is the durable record of one emergency removal. It is written before anything is deleted, so that a

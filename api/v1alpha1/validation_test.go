@@ -113,6 +113,8 @@ func (s server) refusesBadValues(t *testing.T) {
 		{change{"spec.machineTemplate.annotations", "{5spot.finos.org/scheduled-machine-uid: x}"}, "spec.machineTemplate.annotations", notes},
 		{change{"spec.machineTemplate.annotations", "{machine.cluster.x-k8s.io/exclude-node-draining: ''}"}, "spec.machineTemplate.annotations", notes},
 		{change{"spec.machineTemplate.annotations", "{pre-drain.delete.hook.machine.cluster.x-k8s.io/x: ''}"}, "spec.machineTemplate.annotations", notes},
+		{change{"spec.machineTemplate.annotations", "{pre-terminate.delete.hook.machine.cluster.x-k8s.io: ''}"}, "spec.machineTemplate.annotations", notes},
+		{change{"spec.machineTemplate.annotations", "{cluster.x-k8s.io/paused: ''}"}, "spec.machineTemplate.annotations", notes},
 		{change{"spec.machineTemplate.version", "''"}, "spec.machineTemplate.version", "at least 1 chars long"},
 		{change{"spec.priority", "-1"}, "spec.priority", "greater than or equal to 0"},
 		{change{"spec.priority", "101"}, "spec.priority", "less than or equal to 100"},
