@@ -11,6 +11,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"5spot.finos.org/node-reclaim/api/reclaim"
 )
 
 // state is how far a pod is.
@@ -45,17 +47,17 @@ func answered(name types.NamespacedName, err error) Pod {
 	return Pod{Name: name, Why: reason(err)}
 }
 
-// reason is what a PodDisruptionBudget says, which names it, and otherwise the error as it is.
+// reason is what a PodDisruptionBudget says, which names it, and otherwise the error as it is. Both are the child cluster's text.
 func reason(err error) string {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {
 			if cause.Type == policyv1.DisruptionBudgetCause {
-				return strings.TrimSuffix(cause.Message, ".")
+				return reclaim.CleanReason(strings.TrimSuffix(cause.Message, "."))
 			}
 		}
 	}
-	return err.Error()
+	return reclaim.CleanReason(err.Error())
 }
 
 func (l Left) waitedFor(silent bool) Left {

@@ -5,15 +5,18 @@ import (
 	"errors"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	toolsevents "k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -52,6 +55,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		Named("scheduledmachine").
 		For(&v1alpha1.ScheduledMachine{}).
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
+		Watches(emptyCluster(r.Version), handler.EnqueueRequestsFromMapFunc(r.lentTo),
+			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
@@ -60,6 +65,38 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		Complete(reconcile.AsReconciler[*v1alpha1.ScheduledMachine](r.Client, r))
 }
 
+// lentTo are the ScheduledMachines of a Cluster.
+func (r *Reconciler) lentTo(ctx context.Context, cluster client.Object) []reconcile.Request {
+	var all v1alpha1.ScheduledMachineList
+	if err := r.Client.List(ctx, &all, client.InNamespace(cluster.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "listing ScheduledMachines for a Cluster", "cluster", cluster.GetName())
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range all.Items {
+		if all.Items[i].Spec.ClusterName == cluster.GetName() {
+			requests = append(requests, reconcile.Request{NamespacedName: key(&all.Items[i])})
+		}
+	}
+	return requests
+}
+
+func emptyCluster(version capi.Version) *unstructured.Unstructured {
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(version.ClusterKind())
+	return cluster
+}
+
+// The roles are those on the management cluster; what the controller may do in a child cluster, its kubeconfig says.
+//
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=get;list;watch;update;patch
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/status,verbs=update
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/finalizers,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io;infrastructure.cluster.x-k8s.io;k0smotron.io,resources=*,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+
 // Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
 func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachine) (result ctrl.Result, err error) {
 	if sm.DeletionTimestamp == nil && controllerutil.AddFinalizer(sm, v1alpha1.Finalizer) {
@@ -67,9 +104,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachin
 	}
 	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
 	defer func() { err = errors.Join(err, r.save(ctx, s)) }()
-	steps := []func(context.Context, *scope) error{r.readSchedule, r.readMachine, r.readNode, r.settle}
+	steps := []func(context.Context, *scope) error{r.readSchedule, r.readCluster, r.readMachine, r.bringOver, r.readNode, r.settle}
 	if s.deleting() {
-		steps = []func(context.Context, *scope) error{r.readMachine, r.settle} // a spec at fault must not keep it from going
+		steps = steps[1:] // a schedule at fault must not keep it from going
 	}
 	for _, run := range steps {
 		if err := run(ctx, s); err != nil {

@@ -27,6 +27,17 @@ type scope struct {
 	now        time.Time
 	// machine is ours, or nil.
 	machine *unstructured.Unstructured
+	// cluster is Cluster API's, or nil when there is none.
+	cluster *unstructured.Unstructured
+	// child is nil while the child cluster cannot be reached; childErr then says why.
+	child    *child.Connection
+	childErr error
+	// node is the machine's, as far as it can be told and reached; nil otherwise.
+	node *corev1.Node
+	// notice is what a shutdown waits for, if there is one.
+	notice *notice
+	// wake is when something has to be looked at again that no watch tells of; 0: never.
+	wake time.Duration
 	// fault is why the reconcile ended early.
 	fault error
 	// finished: the finalizer is off, nothing is left to write to.
@@ -64,6 +75,22 @@ func edge(t time.Time, ok bool) *metav1.Time {
 	return &m
 }
 
+// readCluster finds the Cluster that the machine is lent to.
+func (r *Reconciler) readCluster(ctx context.Context, s *scope) error {
+	cluster := emptyCluster(r.Version)
+	name := types.NamespacedName{Namespace: s.sm.Namespace, Name: s.sm.Spec.ClusterName}
+	if err := r.Client.Get(ctx, name, cluster); err != nil {
+		return ignoreNotFound(err, "reading Cluster "+name.String())
+	}
+	s.cluster = cluster
+	return nil
+}
+
+// clusterLeaves says that the Cluster is being deleted: Cluster API then deletes its Machines, and none is made for it any more.
+func (s *scope) clusterLeaves() bool {
+	return s.cluster != nil && s.cluster.GetDeletionTimestamp() != nil
+}
+
 // readMachine finds the Machine of our name. One that somebody else made is never touched.
 func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 	found, err := machine.Get(ctx, r.Client, r.Version, key(s.sm))
@@ -89,20 +116,21 @@ func foreign(kind string, sm *v1alpha1.ScheduledMachine) error {
 
 // readNode notes which Node the Machine has become, and whether its cluster can be reached.
 func (r *Reconciler) readNode(ctx context.Context, s *scope) error {
-	connection, err := r.Children.Get(child.Key(s.sm))
-	s.setReachable(err)
+	s.child, s.childErr = r.Children.Get(child.Key(s.sm))
+	s.setReachable(s.childErr)
 	name, err := r.nodeName(ctx, s)
 	if err != nil {
 		return err
 	}
 	s.sm.Status.NodeRef = nil
-	if connection == nil || name == "" {
+	if s.child == nil || name == "" {
 		return nil
 	}
 	node := &corev1.Node{}
-	if err := connection.Reader.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
+	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
 		return ignoreNotFound(err, "reading Node "+name)
 	}
+	s.node = node
 	s.sm.Status.NodeRef = &v1alpha1.NodeReference{Name: name, UID: node.UID}
 	s.sm.Status.ProviderID = node.Spec.ProviderID
 	return nil

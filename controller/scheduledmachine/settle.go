@@ -2,36 +2,43 @@ package scheduledmachine
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/machine"
 )
 
+// leavingRetry is how soon a create is tried again that found the object from before on its way out: those objects are not watched.
+const leavingRetry = 5 * time.Second
+
 // settle takes the step that is due.
 func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 	switch {
-	case s.ejecting():
-		return nil // package eject is at work on this machine
+	case s.handedOver(), s.machine != nil && s.machine.GetDeletionTimestamp() != nil:
+		return r.awaitMachine(ctx, s)
+	case s.machine != nil && !s.wanted():
+		return r.shutDown(ctx, s)
+	case s.machine != nil:
+		return r.stay(ctx, s)
 	case s.deleting():
 		return r.finalize(ctx, s)
 	case s.wanted():
 		return r.create(ctx, s)
-	case s.machine != nil:
-		return r.shutDown(ctx, s)
 	}
 	return nil
+}
+
+// handedOver says that package eject is at work on this machine: nothing here may get into its way.
+func (s *scope) handedOver() bool {
+	return s.ejecting() || s.sm.Spec.KillSwitch && s.machine != nil
 }
 
 // ejecting says that an emergency removal is under way.
@@ -40,8 +47,11 @@ func (s *scope) ejecting() bool {
 }
 
 // wanted says that the machine belongs into its cluster now.
-func (s *scope) wanted() bool {
-	return s.sm.Status.InSchedule && s.enabled() && !s.sm.Spec.KillSwitch && !s.sm.Status.Reclaim.Holds()
+func (s *scope) wanted() bool { return s.due() && !s.clusterLeaves() }
+
+// due says that the owner wants the machine in its cluster now.
+func (s *scope) due() bool {
+	return !s.deleting() && s.sm.Status.InSchedule && s.enabled() && !s.sm.Spec.KillSwitch && !s.sm.Status.Reclaim.Holds()
 }
 
 func (s *scope) enabled() bool {
@@ -50,20 +60,26 @@ func (s *scope) enabled() bool {
 
 // create makes what is missing of the bootstrap, infrastructure and Machine objects. It may be interrupted anywhere and begins again.
 func (r *Reconciler) create(ctx context.Context, s *scope) error {
-	if s.machine != nil {
-		return nil // there, or on its way out: the next one is made when it is gone
+	if s.cluster == nil {
+		return nil // its watch event comes; a Machine without its Cluster could not even be deleted again
 	}
 	if taken, err := machine.Get(ctx, r.Live, r.Version, key(s.sm)); err != nil || taken != nil {
 		return err // the cache will say so, too
 	}
-	live := &v1alpha1.ScheduledMachine{}
-	if err := r.Live.Get(ctx, key(s.sm), live); err != nil {
+	if same, err := r.stillSo(ctx, s); err != nil || !same {
 		return err
 	}
-	if live.UID != s.sm.UID || live.Generation != s.sm.Generation || live.Status.Reclaim.Holds() {
-		return nil // decided on what is no longer so; its watch event is on the way
-	}
 	return r.createObjects(ctx, s)
+}
+
+// stillSo asks the API server whether the ScheduledMachine is what was decided on. If it is not, its watch event is on the way.
+func (r *Reconciler) stillSo(ctx context.Context, s *scope) (bool, error) {
+	live := &v1alpha1.ScheduledMachine{}
+	if err := r.Live.Get(ctx, key(s.sm), live); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return live.UID == s.sm.UID && live.Generation == s.sm.Generation &&
+		live.Status.Reclaim.Holds() == s.sm.Status.Reclaim.Holds(), nil
 }
 
 func (r *Reconciler) createObjects(ctx context.Context, s *scope) error {
@@ -77,6 +93,7 @@ func (r *Reconciler) createObjects(ctx context.Context, s *scope) error {
 	}
 	for _, object := range []*unstructured.Unstructured{bootstrap, infrastructure, capi.Machine(s.sm, r.Version)} {
 		if ready, err := r.ensure(ctx, s, object); err != nil || !ready {
+			s.again(leavingRetry)
 			return err
 		}
 	}
@@ -110,72 +127,4 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 		return false, foreign(object.GetKind(), s.sm)
 	}
 	return there.GetDeletionTimestamp() == nil, nil
-}
-
-// shutDown removes the machine at the end of its schedule. Cluster API drains it, within nodeDrainTimeout; under the kill switch nobody
-// does.
-func (r *Reconciler) shutDown(ctx context.Context, s *scope) error {
-	if s.machine.GetDeletionTimestamp() != nil {
-		return r.cutShort(ctx, s)
-	}
-	if !s.sm.Spec.KillSwitch {
-		patch, err := capi.DrainPatch(s.sm, r.Version)
-		if err != nil {
-			return &Fault{Reason: "InvalidSpec", Message: err.Error()}
-		}
-		if err := r.Client.Patch(ctx, s.machine.DeepCopy(), client.RawPatch(types.MergePatchType, patch)); err != nil {
-			return client.IgnoreNotFound(err)
-		}
-	}
-	return machine.Delete(ctx, r.Client, r.Version, key(s.sm), s.machine.GetUID())
-}
-
-// cutShort ends the drain of a Machine that is being deleted when the kill switch comes on meanwhile. Cluster API looks again within 20 s.
-func (r *Reconciler) cutShort(ctx context.Context, s *scope) error {
-	if _, excluded := s.machine.GetAnnotations()[capi.ExcludeDrainAnnotation]; excluded || !s.sm.Spec.KillSwitch {
-		return nil
-	}
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, capi.ExcludeDrainAnnotation)
-	return client.IgnoreNotFound(r.Client.Patch(ctx, s.machine.DeepCopy(), client.RawPatch(types.MergePatchType, patch)))
-}
-
-// finalize removes the Machine, then what a creation that never reached the Machine left, and then lets the ScheduledMachine go.
-func (r *Reconciler) finalize(ctx context.Context, s *scope) error {
-	if s.machine != nil {
-		return r.shutDown(ctx, s)
-	}
-	if left, err := machine.Get(ctx, r.Live, r.Version, key(s.sm)); err != nil || left != nil && capi.OwnedBy(left, s.sm) {
-		return err
-	}
-	if err := r.deleteLeftovers(ctx, s); err != nil {
-		return err
-	}
-	updated := s.sm.DeepCopy()
-	if !controllerutil.RemoveFinalizer(updated, v1alpha1.Finalizer) {
-		return nil
-	}
-	s.finished = true
-	return client.IgnoreNotFound(r.Client.Patch(ctx, updated, client.MergeFromWithOptions(s.sm, client.MergeFromWithOptimisticLock{})))
-}
-
-// deleteLeftovers deletes bootstrap and infrastructure objects of ours that no Machine owns; those of a Machine go with it.
-func (r *Reconciler) deleteLeftovers(ctx context.Context, s *scope) error {
-	bootstrap, bootstrapErr := capi.Bootstrap(s.sm)
-	infrastructure, infrastructureErr := capi.Infrastructure(s.sm)
-	if bootstrapErr != nil || infrastructureErr != nil {
-		return nil //nolint:nilerr // what cannot be written was never created
-	}
-	return errors.Join(r.deleteOurs(ctx, s, bootstrap), r.deleteOurs(ctx, s, infrastructure))
-}
-
-func (r *Reconciler) deleteOurs(ctx context.Context, s *scope, object *unstructured.Unstructured) error {
-	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil
-	}
-	if err != nil || !capi.OwnedBy(object, s.sm) {
-		return err
-	}
-	uid := object.GetUID()
-	return client.IgnoreNotFound(r.Client.Delete(ctx, object, client.Preconditions{UID: &uid}))
 }

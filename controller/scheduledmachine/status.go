@@ -13,6 +13,7 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/events"
 )
 
@@ -37,11 +38,21 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 
 // conclude derives phase, refs and conditions from what the reconcile found.
 func (s *scope) conclude() {
-	if s.ejecting() || retry(s.fault) {
-		return // eject describes its own work; an API error says nothing about the machine
+	if retry(s.fault) {
+		return // an API error says nothing about the machine
+	}
+	if s.ejecting() {
+		if s.notice != nil && s.notice.stuck {
+			s.setShuttingDown()
+		}
+		return // eject describes its own work
 	}
 	status := &s.sm.Status
 	status.ObservedGeneration = s.sm.Generation
+	if s.machine == nil {
+		status.Shutdown = nil
+	}
+	s.setShuttingDown()
 	s.setRefs()
 	var message string
 	if s.fault != nil {
@@ -58,15 +69,15 @@ func (s *scope) conclude() {
 func (s *scope) phase() (v1alpha1.Phase, string) {
 	switch {
 	case s.deleting():
-		return v1alpha1.PhaseShuttingDown, "Waiting for the Machine to be gone"
+		return v1alpha1.PhaseShuttingDown, s.progress()
 	case s.wanted() && s.machine != nil && s.machine.GetDeletionTimestamp() != nil:
-		return v1alpha1.PhasePending, "Waiting for the previous Machine to be gone"
+		return v1alpha1.PhasePending, "The previous Machine is not gone yet. " + s.progress()
 	case s.wanted() && s.sm.Status.NodeRef != nil:
 		return v1alpha1.PhaseActive, ""
-	case s.wanted():
-		return v1alpha1.PhasePending, "Waiting for the Node to join its cluster"
-	case s.machine != nil:
-		return v1alpha1.PhaseShuttingDown, "Waiting for the Machine to be gone"
+	case s.machine != nil && !s.wanted():
+		return v1alpha1.PhaseShuttingDown, s.progress()
+	case s.due():
+		return v1alpha1.PhasePending, s.pending()
 	case s.sm.Spec.KillSwitch:
 		return v1alpha1.PhaseTerminated, "spec.killSwitch is true"
 	case s.sm.Status.Reclaim.Holds():
@@ -75,6 +86,19 @@ func (s *scope) phase() (v1alpha1.Phase, string) {
 		return v1alpha1.PhaseDisabled, "spec.schedule.enabled is false"
 	}
 	return v1alpha1.PhaseInactive, ""
+}
+
+// pending says what a machine waits for that is in schedule and not in its cluster.
+func (s *scope) pending() string {
+	switch {
+	case s.cluster == nil:
+		return fmt.Sprintf("Cluster %s does not exist; the Machine is made when it does", s.sm.Spec.ClusterName)
+	case s.clusterLeaves():
+		return fmt.Sprintf("Cluster %s is being deleted; no Machine is made for it", s.sm.Spec.ClusterName)
+	case capi.Paused(s.cluster):
+		return fmt.Sprintf("Cluster %s is paused, so no Node joins it. %s", s.sm.Spec.ClusterName, resume)
+	}
+	return "Waiting for the Node to join its cluster"
 }
 
 func (s *scope) setReady(message string) {
@@ -123,19 +147,15 @@ func (s *scope) ref(apiVersion, kind string) *corev1.ObjectReference {
 	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: s.sm.Namespace, Name: s.sm.Name}
 }
 
-// wakeAfter is the time to the next edge of the schedule: everything else wakes us by a watch.
+// wakeAfter is the time to the next edge of the schedule, or to what a step waits for; everything else wakes us by a watch.
 func (s *scope) wakeAfter() time.Duration {
 	if s.fault != nil {
 		return faultRetry
 	}
-	var wake time.Duration
 	for _, edge := range []*metav1.Time{s.sm.Status.NextActivation, s.sm.Status.NextCleanup} {
-		if edge == nil {
-			continue
-		}
-		if d := edge.Sub(s.now); wake == 0 || d < wake {
-			wake = max(d, time.Millisecond)
+		if edge != nil {
+			s.again(edge.Sub(s.now))
 		}
 	}
-	return wake
+	return s.wake
 }

@@ -1,0 +1,51 @@
+package scheduledmachine
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+)
+
+// bringOver makes the objects that the earlier version in Rust left what ours are. The Machine is the last of them: as long as it is not brought
+// over, what was interrupted begins again.
+func (r *Reconciler) bringOver(ctx context.Context, s *scope) error {
+	if s.machine == nil || !capi.BringOver(s.machine.DeepCopy(), s.sm) {
+		return nil
+	}
+	for _, build := range []func(*v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error){capi.Bootstrap, capi.Infrastructure} {
+		object, err := build(s.sm)
+		if err != nil {
+			continue // without its kind it is not to be found; the Machine matters more
+		}
+		if object, err = r.ours(ctx, s, object); err != nil || object == nil {
+			if err != nil {
+				return fmt.Errorf("bringing over what Machine %s refers to: %w", s.sm.Name, err)
+			}
+			continue
+		}
+		if err := r.bringOverOne(ctx, s, object); err != nil {
+			return err
+		}
+	}
+	ctrl.LoggerFrom(ctx).Info("Bringing over a Machine of the earlier version in Rust")
+	s.machine = s.machine.DeepCopy() // the cache's
+	return r.bringOverOne(ctx, s, s.machine)
+}
+
+func (r *Reconciler) bringOverOne(ctx context.Context, s *scope, object *unstructured.Unstructured) error {
+	before := object.DeepCopy()
+	if !capi.BringOver(object, s.sm) {
+		return nil
+	}
+	patch := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := client.IgnoreNotFound(r.Client.Patch(ctx, object, patch)); err != nil {
+		return fmt.Errorf("bringing over %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return nil
+}

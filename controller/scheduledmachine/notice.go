@@ -1,0 +1,57 @@
+package scheduledmachine
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+)
+
+// noticeLimit is a length in bytes that the API server takes in a condition: part of a notice is text of the child cluster.
+const noticeLimit = 4096
+
+// notice is what a shutdown waits for. It becomes the condition ShuttingDown and the message of the phase.
+type notice struct {
+	reason, message string
+	// stuck: it waits for a person.
+	stuck bool
+}
+
+// wait says what the shutdown waits for.
+func (s *scope) wait(reason, format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	s.notice = &notice{reason: reason, message: strings.ToValidUTF8(message[:min(len(message), noticeLimit)], "")}
+}
+
+// stuck says what the shutdown waits for, when only a person can end that.
+func (s *scope) stuck(reason, format string, args ...any) {
+	s.wait(reason, format, args...)
+	s.notice.stuck = true
+}
+
+// again has the machine looked at again after d at the latest.
+func (s *scope) again(d time.Duration) {
+	if s.wake == 0 || d < s.wake {
+		s.wake = max(d, time.Millisecond)
+	}
+}
+
+// progress is the notice for a person.
+func (s *scope) progress() string {
+	if s.notice == nil {
+		return awaitingMachine
+	}
+	return s.notice.message
+}
+
+func (s *scope) setShuttingDown() {
+	if s.notice == nil {
+		meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionShuttingDown)
+		return
+	}
+	s.setCondition(v1alpha1.ConditionShuttingDown, metav1.ConditionTrue, s.notice.reason, s.notice.message)
+}
