@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -68,7 +69,8 @@ func runController() {
 
 func host(address string) stubk0smotron.Host {
 	return stubk0smotron.Host{Pods: []stubk0smotron.Pods{{
-		Name: "app-" + lastByte(address), Count: podsOn, Labels: map[string]string{"app": lastByte(address)}, ForbidEviction: true,
+		Name: "app-" + lastByte(address), Count: podsOn, Labels: map[string]string{"app": lastByte(address)},
+		ForbidEviction: !strings.HasPrefix(address, "10.0.6."),
 	}}}
 }
 
