@@ -7,6 +7,7 @@ package drain
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,9 @@ import (
 // parallelEvictions is what one drain asks for at once: a fraction of what a child's API server gets from us, so that evictions that hang leave
 // room for an emergency in the same cluster.
 const parallelEvictions = 8
+
+// passTimeout bounds a pass whose evictions hang, each until its own deadline. What was not asked for then is asked for by the next.
+const passTimeout = 5 * time.Second
 
 // Cordon keeps the scheduler away from a Node, or lets it come back. Another Node of that name is a conflict.
 func Cordon(ctx context.Context, connection *child.Connection, node *corev1.Node, on bool) error {
@@ -42,6 +46,8 @@ func Cordon(ctx context.Context, connection *child.Connection, node *corev1.Node
 // Pods that `kubectl drain` leaves unless told otherwise go, too: those without a controller, and those with an emptyDir. The machine leaves at any
 // rate; what is not evicted dies with it, without its grace period. Finished pods have nothing left to lose, and hold nothing up.
 func Pass(ctx context.Context, connection *child.Connection, node *corev1.Node) (Left, error) {
+	ctx, cancel := context.WithTimeout(ctx, passTimeout)
+	defer cancel()
 	all, err := pods.OnNode(ctx, connection, node.Name,
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 		fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)))

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,6 +50,9 @@ func answered(name types.NamespacedName, err error) Pod {
 
 // reason is what a PodDisruptionBudget says, which names it, and otherwise the error as it is. Both are the child cluster's text.
 func reason(err error) string {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return "no answer in time"
+	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) && status.Status().Details != nil {
 		for _, cause := range status.Status().Details.Causes {

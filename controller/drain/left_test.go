@@ -1,6 +1,7 @@
 package drain
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -68,6 +69,7 @@ func TestAnswerToAnEviction(t *testing.T) {
 		"a budget":              {fmt.Errorf("wrapped: %w", budget), refused, "The disruption budget web needs 3 healthy pods and has 3 currently"},
 		"two budgets":           {apierrors.NewInternalError(errors.New("this pod has more than one PodDisruptionBudget")), refused, "Internal error occurred: this pod has more than one PodDisruptionBudget"},
 		"not allowed to":        {apierrors.NewForbidden(resource, "a", errors.New("no")), refused, `pods "a" is forbidden: no`},
+		"it hangs":              {fmt.Errorf("posting: %w", context.DeadlineExceeded), refused, "no answer in time"},
 		"the API server is off": {errors.New("connection refused"), refused, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {

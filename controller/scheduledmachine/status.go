@@ -49,7 +49,7 @@ func (s *scope) conclude() {
 	}
 	status := &s.sm.Status
 	status.ObservedGeneration = s.sm.Generation
-	if s.machine == nil {
+	if s.machine == nil && s.fault == nil {
 		status.Shutdown = nil
 	}
 	s.setShuttingDown()
