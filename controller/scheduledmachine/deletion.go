@@ -28,6 +28,9 @@ const (
 
 // awaitMachine says why a Machine that is deleted is still there, and what a person can do. It changes nothing: what holds the deletion up is not ours.
 func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) error {
+	if s.machine == nil {
+		return nil
+	}
 	deletion, deleted := capi.DeletionOf(s.machine)
 	switch {
 	case !deleted:

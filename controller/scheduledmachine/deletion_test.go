@@ -107,6 +107,8 @@ func TestMachineThatIsNotDeletedWaitsForNothing(t *testing.T) {
 	s := shuttingDown(t, 0)
 	require.NoError(t, (&Reconciler{Live: holds{}}).awaitMachine(t.Context(), s))
 	require.Nil(t, s.notice)
+	s.machine = nil
+	require.NoError(t, (&Reconciler{Live: holds{}}).awaitMachine(t.Context(), s), "nor does one that is gone")
 }
 
 // What a machine waits for that is in schedule and not in its cluster, when the cause is the Cluster.
