@@ -89,6 +89,20 @@ func (c *Cache) Get(key ClusterKey) (*Connection, error) {
 	return e.connection, e.err
 }
 
+// Count is how many clusters are connected, and how many should be but are not.
+func (c *Cache) Count() (connected, lost int) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for _, e := range c.clusters {
+		if e.connection != nil {
+			connected++
+		} else {
+			lost++
+		}
+	}
+	return connected, lost
+}
+
 // Reconnect makes the connection what the Secret says, and looks whether it still works. It may wait for that child cluster, a few
 // seconds at most. changed is true when Get answers otherwise than before.
 func (c *Cache) Reconnect(ctx context.Context, key ClusterKey) (changed bool, err error) {

@@ -41,7 +41,7 @@ func httpClient(config *rest.Config) (*http.Client, error) {
 		return nil, fmt.Errorf("setting up authentication: %w", err)
 	}
 	return &http.Client{
-		Transport: authenticated,
+		Transport: bounded{authenticated},
 		// A tenant's API server must not send the controller, with its credential, to another address.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
