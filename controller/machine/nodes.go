@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,6 +12,7 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/child"
+	"5spot.finos.org/node-reclaim/controller/priority"
 )
 
 // Nodes feeds a controller with the ScheduledMachines whose Nodes changed in a way that matters, in every child cluster, connected now or
@@ -23,8 +23,8 @@ func Nodes(scheduled client.Reader, children *child.Cache, matters func(old, new
 			if !matters(old, node) {
 				return
 			}
-			for _, name := range ownersOf(ctx, scheduled, key, either(node, old).Name) {
-				queue.Add(reconcile.Request{NamespacedName: name})
+			for _, owner := range ownersOf(ctx, scheduled, key, either(node, old).Name) {
+				priority.Add(queue, owner)
 			}
 		})
 	})
@@ -39,17 +39,17 @@ func either(node, old *corev1.Node) *corev1.Node {
 
 // ownersOf are the ScheduledMachines that may have to do with a Node: by its name, which is the Machine's, or because they use the host's own
 // name and have it, or had it, as theirs. Whether the Node is really theirs is decided later, on the Machine.
-func ownersOf(ctx context.Context, scheduled client.Reader, key child.ClusterKey, node string) []types.NamespacedName {
+func ownersOf(ctx context.Context, scheduled client.Reader, key child.ClusterKey, node string) []*v1alpha1.ScheduledMachine {
 	var all v1alpha1.ScheduledMachineList
 	if err := scheduled.List(ctx, &all, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		ctrl.LoggerFrom(ctx).Error(err, "listing ScheduledMachines for a Node", "node", node)
 		return nil
 	}
-	var owners []types.NamespacedName
+	var owners []*v1alpha1.ScheduledMachine
 	for i := range all.Items {
 		sm := &all.Items[i]
 		if sm.Spec.ClusterName == key.Name && (sm.Name == node || refersTo(sm, node)) {
-			owners = append(owners, client.ObjectKeyFromObject(sm))
+			owners = append(owners, sm)
 		}
 	}
 	return owners
