@@ -110,8 +110,8 @@ func (s server) keepsStatus(t *testing.T) {
 	sm.Status.Phase = v1alpha1.PhaseEmergencyRemove
 	sm.Status.NodeRef = &v1alpha1.NodeReference{Name: "with-status", UID: "n-1"}
 	sm.Status.Reclaim = &v1alpha1.ReclaimStatus{
-		ID: "r-1", NodeName: "with-status", NodeUID: "n-1", MachineUID: "m-1", Reason: "process-match: java",
-		RequestedAt: at, ObservedAt: at, CordonedAt: &at,
+		ID: "r-1", Reason: "process-match: java", RequestedAt: at,
+		Removal: v1alpha1.Removal{NodeName: "with-status", NodeUID: "n-1", MachineUID: "m-1", ObservedAt: at, CordonedAt: &at},
 	}
 	want := sm.Status.DeepCopy()
 	require.NoError(t, s.client.Status().Update(t.Context(), sm))

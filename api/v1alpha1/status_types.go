@@ -118,6 +118,9 @@ type ScheduledMachineStatus struct {
 	// reclaim is the last emergency removal, and the hold that follows it.
 	// +optional
 	Reclaim *ReclaimStatus `json:"reclaim,omitempty"`
+	// termination is the last removal that spec.killSwitch brought about.
+	// +optional
+	Termination *Removal `json:"termination,omitempty"`
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -154,27 +157,50 @@ type ShutdownStatus struct {
 }
 
 // ReclaimStatus is the durable record of one emergency removal. It is written before anything is deleted, so that a
-// restart at any point resumes it, and stays as a hold until the owner releases the machine. Times have microseconds.
+// restart at any point resumes it, and stays as a hold until the owner releases the machine.
 type ReclaimStatus struct {
 	// id identifies this removal; the value of the release annotation.
 	ID string `json:"id"`
-	// nodeName is the Node that asked.
-	NodeName string `json:"nodeName"`
+
+	Removal `json:",inline"`
+
+	// reason is the node's text, cut to 256 printable bytes.
+	// +optional
+	Reason string `json:"reason,omitempty"`
+	// requestedAt is the agent's time, or the time of observation when that was missing, garbled or in the future.
+	RequestedAt metav1.MicroTime `json:"requestedAt"`
+	// scheduleDisabledAt is when spec.schedule.enabled was set to false. Unset under afterReclaim: Hold.
+	// +optional
+	ScheduleDisabledAt *metav1.MicroTime `json:"scheduleDisabledAt,omitempty"`
+	// scheduleDisabledGeneration is metadata.generation after that; only a later spec can be the owner's way back.
+	// +optional
+	ScheduleDisabledGeneration int64 `json:"scheduleDisabledGeneration,omitempty"`
+	// eventRecordedAt is when the EmergencyReclaim event was stored.
+	// +optional
+	EventRecordedAt *metav1.MicroTime `json:"eventRecordedAt,omitempty"`
+	// annotationsClearedAt is when the request was known to be off the Node; last on the child cluster.
+	// +optional
+	AnnotationsClearedAt *metav1.MicroTime `json:"annotationsClearedAt,omitempty"`
+	// releasedAt is when the owner gave the machine back to its schedule. Until then it is held out.
+	// +optional
+	ReleasedAt *metav1.MicroTime `json:"releasedAt,omitempty"`
+}
+
+// Removal says what is being removed without grace, and when each step was done. Times have microseconds.
+type Removal struct {
+	// nodeName is the Machine's Node.
+	// +optional
+	NodeName string `json:"nodeName,omitempty"`
 	// nodeUID is that Node's UID; a later Node of the same name has another.
 	// +optional
 	NodeUID types.UID `json:"nodeUID,omitempty"`
 	// machineUID is the Machine to delete, never one of the same name that came later.
 	// +optional
 	MachineUID types.UID `json:"machineUID,omitempty"`
-	// reason is the node's text, cut to 256 printable bytes.
-	// +optional
-	Reason string `json:"reason,omitempty"`
 	// podsDeleted is how many pods were deleted.
 	// +optional
 	PodsDeleted int32 `json:"podsDeleted,omitempty"`
-	// requestedAt is the agent's time, or the time of observation when that was missing, garbled or in the future.
-	RequestedAt metav1.MicroTime `json:"requestedAt"`
-	// observedAt is when the controller saw the request.
+	// observedAt is when the controller saw that the machine has to go.
 	ObservedAt metav1.MicroTime `json:"observedAt"`
 	// cordonedAt is when the Node was marked unschedulable.
 	// +optional
@@ -191,28 +217,16 @@ type ReclaimStatus struct {
 	// machineDeletedAt is when the Machine's DELETE was accepted.
 	// +optional
 	MachineDeletedAt *metav1.MicroTime `json:"machineDeletedAt,omitempty"`
-	// scheduleDisabledAt is when spec.schedule.enabled was set to false. Unset under afterReclaim: Hold.
-	// +optional
-	ScheduleDisabledAt *metav1.MicroTime `json:"scheduleDisabledAt,omitempty"`
-	// scheduleDisabledGeneration is metadata.generation after that; only a later spec can be the owner's way back.
-	// +optional
-	ScheduleDisabledGeneration int64 `json:"scheduleDisabledGeneration,omitempty"`
-	// eventRecordedAt is when the EmergencyReclaim event was stored.
-	// +optional
-	EventRecordedAt *metav1.MicroTime `json:"eventRecordedAt,omitempty"`
-	// annotationsClearedAt is when the request was known to be off the Node; last on the child cluster.
-	// +optional
-	AnnotationsClearedAt *metav1.MicroTime `json:"annotationsClearedAt,omitempty"`
-	// machineGoneAt is when the Machine was gone; the removal is then complete and the phase is Disabled.
+	// machineGoneAt is when the Machine was gone; the removal is then complete.
 	// +optional
 	MachineGoneAt *metav1.MicroTime `json:"machineGoneAt,omitempty"`
-	// releasedAt is when the owner gave the machine back to its schedule. Until then it is held out.
-	// +optional
-	ReleasedAt *metav1.MicroTime `json:"releasedAt,omitempty"`
 }
 
 // Complete says that the Machine is gone.
 func (r *ReclaimStatus) Complete() bool { return r != nil && r.MachineGoneAt != nil }
+
+// UnderWay says that a removal has begun and that its Machine is not known to be gone.
+func (r *Removal) UnderWay() bool { return r != nil && r.MachineGoneAt == nil }
 
 // Holds says that the machine must stay out of the cluster.
 func (r *ReclaimStatus) Holds() bool { return r != nil && r.ReleasedAt == nil }

@@ -21,12 +21,15 @@ import (
 // workers is how many child clusters may hang at once before one that answers has to wait.
 const workers = 20
 
-// Reconciler connects the clusters that ScheduledMachines name, and keeps looking at them.
+// Reconciler connects the clusters that ScheduledMachines name, and keeps looking at them. It changes nothing anywhere, so it runs on a replica
+// that stands by, too: that one takes over with its connections up.
 type Reconciler struct {
 	Client client.Client
 	Cache  *Cache
 	// Changed gets every ScheduledMachine of a cluster that was connected or lost.
 	Changed chan<- event.GenericEvent
+	// Wrap is put around the reconciler, to count what it does.
+	Wrap func(controller string, inner reconcile.Reconciler) reconcile.Reconciler
 }
 
 // SetupWithManager registers the reconciler. Its requests name child clusters, not objects.
@@ -36,8 +39,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 		Watches(&v1alpha1.ScheduledMachine{}, handler.EnqueueRequestsFromMapFunc(clusterOfMachine),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(clusterOfSecret)).
-		WithOptions(controller.Options{MaxConcurrentReconciles: workers}).
-		Complete(r)
+		WithOptions(controller.Options{MaxConcurrentReconciles: workers, NeedLeaderElection: new(false)}).
+		Complete(r.Wrap("child", r))
 }
 
 func clusterOfMachine(_ context.Context, o client.Object) []reconcile.Request {
@@ -51,6 +54,9 @@ func clusterOfSecret(_ context.Context, o client.Object) []reconcile.Request {
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: o.GetNamespace(), Name: name}}}
 }
+
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=list;watch
 
 // Reconcile makes one connection what it should be. A cluster that does not answer is no error: it is a state, asked again soon.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {

@@ -10,7 +10,13 @@
 // Meanwhile the schedule is switched off and the events are stored; the request is cleared last. When the record cannot be stored, nothing of
 // this happens but the cordon and the pods' deletion, and the request begins it again.
 //
-// The record stays as a hold until the owner releases the machine: as long as it holds, no other controller creates the Machine, and a
+// spec.killSwitch brings the same about without a request: the spec is the order, status.termination its record, and there is no event, no hold and
+// no request to clear.
+//
+// Steps are merged into the record that is stored: the replica that saw a step first says when it was, and one that has lost the Lease and is late
+// takes nothing back.
+//
+// The record of a reclaim stays as a hold until the owner releases the machine: as long as it holds, no other controller creates the Machine, and a
 // Node that shows up again is removed on sight.
 //
 // The package must not know schedules, nor how Machines are made.

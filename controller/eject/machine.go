@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -13,18 +14,18 @@ import (
 
 // deleteMachine deletes the Machine once its pods are gone: the DELETE makes k0smotron stop the kubelet, and then nobody kills containers.
 func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (time.Duration, error) {
-	record := s.sm.Status.Reclaim
-	if record.MachineDeletedAt != nil || record.PodsGoneAt == nil {
+	removal := s.removal()
+	if removal.MachineDeletedAt != nil || removal.PodsGoneAt == nil {
 		return 0, nil
 	}
 	own, err := r.ownMachine(ctx, s.sm)
 	if err == nil && own {
-		err = machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), record.MachineUID)
+		err = machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), removal.MachineUID)
 	}
 	if err != nil {
 		return 0, err
 	}
-	record.MachineDeletedAt = microtime(r.Now())
+	removal.MachineDeletedAt = microtime(r.Now())
 	return 0, nil
 }
 
@@ -34,19 +35,19 @@ func (r *Reconciler) clearRequest(ctx context.Context, s *scope) (time.Duration,
 	if record.AnnotationsClearedAt != nil || record.MachineDeletedAt == nil || s.child == nil {
 		return 0, nil
 	}
-	if err := r.clearAnnotations(ctx, s); err != nil {
+	if err := s.clearAnnotations(ctx, record.NodeName, record.NodeUID); err != nil {
 		return 0, err
 	}
 	record.AnnotationsClearedAt = microtime(r.Now())
 	return 0, nil
 }
 
-func (r *Reconciler) clearAnnotations(ctx context.Context, s *scope) error {
+func (s *scope) clearAnnotations(ctx context.Context, node string, uid types.UID) error {
 	annotations := fmt.Sprintf(`{%q:null,%q:null,%q:null}`,
 		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt)
-	err := s.patchNode(ctx, annotations, "{}")
+	err := s.patchNode(ctx, node, uid, annotations, "{}")
 	if err != nil && !gone(err) {
-		return fmt.Errorf("clearing the request on Node %s: %w", s.sm.Status.Reclaim.NodeName, err)
+		return fmt.Errorf("clearing the request on Node %s: %w", node, err)
 	}
 	return nil
 }
@@ -56,13 +57,13 @@ const machinePoll = 10 * time.Second
 
 // awaitMachine ends the removal when the Machine is gone; its watch wakes us.
 func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration, error) {
-	record := s.sm.Status.Reclaim
-	if record.MachineDeletedAt == nil {
+	removal := s.removal()
+	if removal.MachineDeletedAt == nil {
 		return 0, nil
 	}
 	if own, err := r.ownMachine(ctx, s.sm); err != nil || own {
 		return machinePoll, err
 	}
-	record.MachineGoneAt = microtime(r.Now())
+	removal.MachineGoneAt = microtime(r.Now())
 	return 0, nil
 }

@@ -21,8 +21,8 @@ const firstGrace = 1
 const podPoll = 250 * time.Millisecond
 
 // deletePods deletes the node's pods, all at once. No eviction, so no PodDisruptionBudget is asked; an error on one stops no other.
-func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) error {
-	if s.sm.Status.Reclaim.PodsDeletedAt != nil {
+func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.Removal) error {
+	if s.removal().PodsDeletedAt != nil {
 		return nil
 	}
 	pods, err := r.pods(ctx, s)
@@ -38,12 +38,12 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.R
 
 // awaitPods waits until the deleted pods are gone. After PodKillWait it gives up, and takes what is left off the API.
 func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, error) {
-	record := s.sm.Status.Reclaim
-	if record.PodsGoneAt != nil {
+	removal := s.removal()
+	if removal.PodsGoneAt != nil {
 		return 0, nil
 	}
 	left, err := r.podsLeft(ctx, s)
-	overdue := r.Now().Sub(record.ObservedAt.Time) >= r.PodKillWait
+	overdue := r.Now().Sub(removal.ObservedAt.Time) >= r.PodKillWait
 	switch {
 	case err != nil:
 	case overdue:
@@ -51,8 +51,8 @@ func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, er
 	default:
 		err = deleteAll(ctx, s, undeleted(left), firstGrace)
 	}
-	if overdue || err == nil && len(left) == 0 && record.PodsDeletedAt != nil {
-		record.PodsGoneAt = microtime(r.Now())
+	if overdue || err == nil && len(left) == 0 && removal.PodsDeletedAt != nil {
+		removal.PodsGoneAt = microtime(r.Now())
 		return 0, err
 	}
 	return podPoll, err
@@ -93,10 +93,10 @@ func undeleted(pods []metav1.PartialObjectMetadata) []metav1.PartialObjectMetada
 func (r *Reconciler) pods(ctx context.Context, s *scope) ([]metav1.PartialObjectMetadata, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	onNode := client.MatchingFields{"spec.nodeName": s.sm.Status.Reclaim.NodeName}
+	onNode := client.MatchingFields{"spec.nodeName": s.removal().NodeName}
 	err := s.child.Do(ctx, func(ctx context.Context) error { return s.child.Client.List(ctx, list, onNode) })
 	if err != nil {
-		return nil, fmt.Errorf("listing the pods of Node %s: %w", s.sm.Status.Reclaim.NodeName, err)
+		return nil, fmt.Errorf("listing the pods of Node %s: %w", s.removal().NodeName, err)
 	}
 	var pods []metav1.PartialObjectMetadata
 	for _, pod := range list.Items {

@@ -17,6 +17,8 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/metrics"
+	"5spot.finos.org/node-reclaim/controller/priority"
 )
 
 // workers are this controller's own: an emergency never queues behind schedule work.
@@ -40,6 +42,10 @@ type Reconciler struct {
 	Version capi.Version
 	// PodKillWait is how long the Machine's DELETE waits for the node's pods to end. 0: not at all.
 	PodKillWait time.Duration
+	// Suspended: no removal begins because a Node asks for it. What has begun is ended, and what is held out stays out.
+	Suspended bool
+	// Metrics are counted here.
+	Metrics *metrics.Metrics
 	// Events reports phases.
 	Events toolsevents.EventRecorder
 	// Now is the clock.
@@ -52,15 +58,20 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("eject").
-		For(&v1alpha1.ScheduledMachine{}).
+		Watches(&v1alpha1.ScheduledMachine{}, priority.Handler()).
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
 		WatchesRawSource(machine.Nodes(r.Client, r.Children, requestMatters)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
-		Complete(r)
+		Complete(r.Metrics.Reconciler("eject", r))
 }
+
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/status,verbs=update
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile brings one machine as far out of its cluster as is possible now.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -68,11 +79,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	switch reclaim := s.sm.Status.Reclaim; {
-	case reclaim.Holds() && reclaim.Complete():
+	switch record := s.sm.Status.Reclaim; {
+	case record.Holds() && record.Complete():
 		return ctrl.Result{}, r.hold(ctx, s)
-	case reclaim.Holds():
-		return r.remove(ctx, s)
+	case record.Holds():
+		return r.reclaim(ctx, s)
+	case s.removal().UnderWay() || s.sm.Spec.KillSwitch:
+		return r.terminate(ctx, s)
 	default:
 		return r.watch(ctx, s)
 	}
@@ -82,16 +95,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 // does not keep the others from running.
 type step func(context.Context, *scope) (wait time.Duration, err error)
 
-// remove runs the steps that are left of a recorded removal.
-func (r *Reconciler) remove(ctx context.Context, s *scope) (ctrl.Result, error) {
+// reclaim carries out what a Node asked for.
+func (r *Reconciler) reclaim(ctx context.Context, s *scope) (ctrl.Result, error) {
+	return r.remove(ctx, s, r.recordEvent, r.disableSchedule, r.awaitPods, r.deleteMachine, r.clearRequest, r.awaitMachine)
+}
+
+// remove strikes and then runs the steps, as far as they are due.
+func (r *Reconciler) remove(ctx context.Context, s *scope, steps ...step) (ctrl.Result, error) {
 	strikeWait, err := r.strike(ctx, s)
-	if idOf(s.stored.Status.Reclaim) != idOf(s.sm.Status.Reclaim) {
+	if idOf(&s.stored.Status) != idOf(&s.sm.Status) {
 		return ctrl.Result{}, err // no removal without its record: nothing that follows may happen
 	}
 	result, errs := ctrl.Result{RequeueAfter: strikeWait}, []error{err}
-	for _, run := range []step{
-		r.recordEvent, r.disableSchedule, r.awaitPods, r.deleteMachine, r.clearRequest, r.awaitMachine,
-	} {
+	for _, run := range steps {
 		wait, err := run(ctx, s)
 		errs = append(errs, err)
 		if wait > 0 && (result.RequeueAfter == 0 || wait < result.RequeueAfter) {

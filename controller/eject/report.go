@@ -18,7 +18,6 @@ import (
 const (
 	ReasonEmergencyReclaim         = "EmergencyReclaim"
 	ReasonEmergencyReclaimDisabled = "EmergencyReclaimDisabledSchedule"
-	ReasonReclaimIgnored           = "ReclaimIgnored"
 	ReasonReleased                 = "Released"
 )
 
@@ -39,13 +38,6 @@ func (r *Reconciler) recordEvent(ctx context.Context, s *scope) (time.Duration, 
 func (r *Reconciler) recordDisabled(ctx context.Context, sm *v1alpha1.ScheduledMachine) error {
 	return r.warn(ctx, sm, sm.Status.Reclaim.ID+".disabled", ReasonEmergencyReclaimDisabled,
 		"The schedule was disabled, so that the machine stays with its owner. "+wayBack(sm))
-}
-
-// ignore says, once for each request, that a Node may not ask because its ScheduledMachine did not opt in.
-func (r *Reconciler) ignore(ctx context.Context, sm *v1alpha1.ScheduledMachine, f finding) error {
-	id := record(sm, f).ID + ".ignored"
-	return r.warn(ctx, sm, id, ReasonReclaimIgnored, fmt.Sprintf(
-		"Node %s asked to leave (%s), but spec.killIfCommands is empty, so nothing was removed", f.node.Name, f.request.Reason))
 }
 
 // warn creates an event itself, at once, rather than through a recorder: a recorder sends later, may drop, and would write again after a

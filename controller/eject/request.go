@@ -27,32 +27,39 @@ func (r *Reconciler) watch(ctx context.Context, s *scope) (ctrl.Result, error) {
 		return ctrl.Result{}, nil // told again when it is connected
 	}
 	found, err := r.find(ctx, s.sm, r.Client, s.child.Reader)
-	if err != nil || !found.asked {
+	switch {
+	case err != nil:
 		return ctrl.Result{}, err
+	case !found.asked:
+		return ctrl.Result{}, r.forgetRefusal(ctx, s)
+	case len(s.sm.Spec.KillIfCommands) == 0:
+		return ctrl.Result{}, r.ignore(ctx, s, found)
 	}
-	if len(s.sm.Spec.KillIfCommands) == 0 {
-		return ctrl.Result{}, r.ignore(ctx, s.sm, found)
-	}
-	// A cache that lags must not remove a new Machine or Node on an old request, nor begin a removal twice: the same look again, at the
-	// API servers.
+	return r.begin(ctx, s)
+}
+
+// begin looks again at the API servers: a cache that lags must not remove a new Machine or Node on an old request, nor begin a removal twice.
+func (r *Reconciler) begin(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if err := r.refresh(ctx, s); err != nil || s.sm.Status.Reclaim.Holds() || len(s.sm.Spec.KillIfCommands) == 0 {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	err = s.child.Do(ctx, func(ctx context.Context) error {
+	var found finding
+	err := s.child.Do(ctx, func(ctx context.Context) (err error) {
 		found, err = r.find(ctx, s.sm, r.Live, s.child.Client)
 		return err
 	})
-	if err != nil || !found.asked {
+	switch {
+	case err != nil || !found.asked:
 		return ctrl.Result{}, err
+	case answered(s.sm.Status.Reclaim, found) || s.refused(ReasonReclaimIgnored):
+		return ctrl.Result{}, s.clearAnnotations(ctx, found.node.Name, found.node.UID)
+	case r.Suspended:
+		return ctrl.Result{}, r.postpone(ctx, s, found)
 	}
-	last := s.sm.Status.Reclaim
 	s.sm.Status.Reclaim = record(s.sm, found)
-	if answered(last, found) {
-		return ctrl.Result{}, r.clearAnnotations(ctx, s)
-	}
 	ctrl.LoggerFrom(ctx).Info("Emergency removal begins",
 		"node", found.node.Name, "reason", found.request.Reason, "reclaim", s.sm.Status.Reclaim.ID)
-	return r.remove(ctx, s)
+	return r.reclaim(ctx, s)
 }
 
 // finding is a machine, its Node, and whether that Node asks to leave.
@@ -112,12 +119,9 @@ func record(sm *v1alpha1.ScheduledMachine, f finding) *v1alpha1.ReclaimStatus {
 	sum := sha256.Sum256([]byte(string(sm.UID) + "/" + string(f.machine.GetUID()) + "/" + string(f.node.UID)))
 	return &v1alpha1.ReclaimStatus{
 		ID:          hex.EncodeToString(sum[:])[:10],
-		NodeName:    f.node.Name,
-		NodeUID:     f.node.UID,
-		MachineUID:  f.machine.GetUID(),
+		Removal:     v1alpha1.Removal{NodeName: f.node.Name, NodeUID: f.node.UID, MachineUID: f.machine.GetUID(), ObservedAt: f.observed},
 		Reason:      f.request.Reason,
 		RequestedAt: *microtime(f.request.At),
-		ObservedAt:  f.observed,
 	}
 }
 

@@ -26,15 +26,15 @@ const volumePoll = 200 * time.Millisecond
 // Of these only the Node's DELETE waits for the record. When the record cannot be stored, the request is still there and brings all of it
 // again; when the owner opted out at that moment, the cordon is taken back.
 func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error) {
-	record := s.sm.Status.Reclaim
-	if record.NodeDeletedAt != nil && record.PodsDeletedAt != nil {
-		return 0, nil
+	removal := s.removal()
+	if removal.NodeDeletedAt != nil && removal.PodsDeletedAt != nil {
+		return 0, r.save(ctx, s)
 	}
 	if s.child == nil {
 		return 0, errors.Join(r.save(ctx, s), fmt.Errorf("the child cluster is not reachable: %w", s.childErr))
 	}
 	var wait time.Duration
-	var times v1alpha1.ReclaimStatus
+	var times v1alpha1.Removal
 	err := parallel(
 		func() error { return r.deletePods(ctx, s, &times) },
 		func() (err error) {
@@ -42,35 +42,25 @@ func (r *Reconciler) strike(ctx context.Context, s *scope) (time.Duration, error
 			return err
 		},
 	)
-	take(&record.CordonedAt, times.CordonedAt)
-	take(&record.NodeDeletedAt, times.NodeDeletedAt)
-	if times.PodsDeletedAt != nil {
-		record.PodsDeletedAt, record.PodsDeleted = times.PodsDeletedAt, times.PodsDeleted
-	}
+	mergeSteps(removal, &times)
 	return wait, err
 }
 
 // removeNode deletes the Node as soon as the record is stored. A cordon that fails does not stop it.
-func (r *Reconciler) removeNode(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) (time.Duration, error) {
+func (r *Reconciler) removeNode(ctx context.Context, s *scope, times *v1alpha1.Removal) (time.Duration, error) {
 	var saved error
 	err := parallel(
 		func() error { return r.cordon(ctx, s, times) },
 		func() error { saved = r.save(ctx, s); return saved },
 	)
 	if errors.Is(saved, errChanged) {
-		return 0, errors.Join(err, notGone(s.patchNode(ctx, "{}", `{"unschedulable":null}`)))
+		return 0, errors.Join(err, notGone(s.unschedulable(ctx, "null")))
 	}
 	if saved != nil {
 		return 0, err
 	}
 	wait, deleteErr := r.deleteNode(ctx, s, times)
 	return wait, errors.Join(err, deleteErr)
-}
-
-func take[T any](dst **T, src *T) {
-	if *dst == nil {
-		*dst = src
-	}
 }
 
 // parallel runs all, and joins their errors.
@@ -85,48 +75,53 @@ func parallel(all ...func() error) error {
 }
 
 // cordon keeps the scheduler away until the Node is gone.
-func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) error {
-	record := s.sm.Status.Reclaim
-	if record.CordonedAt != nil || record.NodeDeletedAt != nil {
+func (r *Reconciler) cordon(ctx context.Context, s *scope, times *v1alpha1.Removal) error {
+	removal := s.removal()
+	if removal.CordonedAt != nil || removal.NodeDeletedAt != nil {
 		return nil
 	}
-	err := s.patchNode(ctx, "{}", `{"unschedulable":true}`)
+	err := s.unschedulable(ctx, "true")
 	if gone(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("cordoning Node %s: %w", record.NodeName, err)
+		return fmt.Errorf("cordoning Node %s: %w", removal.NodeName, err)
 	}
 	times.CordonedAt = microtime(r.Now())
 	return nil
 }
 
-// patchNode merges annotations and spec, as JSON, into the Node of the record. With its UID beside them, another Node of that name is a
-// conflict.
-func (s *scope) patchNode(ctx context.Context, annotations, spec string) error {
-	record := s.sm.Status.Reclaim
-	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":%s},"spec":%s}`, record.NodeUID, annotations, spec)
+// unschedulable sets spec.unschedulable, as JSON, of the Node that is being removed.
+func (s *scope) unschedulable(ctx context.Context, value string) error {
+	removal := s.removal()
+	return s.patchNode(ctx, removal.NodeName, removal.NodeUID, "{}", `{"unschedulable":`+value+`}`)
+}
+
+// patchNode merges annotations and spec, as JSON, into the Node of that name and UID. With the UID beside them, another Node of that name is
+// a conflict.
+func (s *scope) patchNode(ctx context.Context, name string, uid types.UID, annotations, spec string) error {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":%s},"spec":%s}`, uid, annotations, spec)
 	node := &corev1.Node{}
-	node.Name = record.NodeName
+	node.Name = name
 	return s.child.Do(ctx, func(ctx context.Context) error {
 		return s.child.Client.Patch(ctx, node, client.RawPatch(types.StrategicMergePatchType, patch))
 	})
 }
 
-// deleteNode deletes the Node that asked, never a later one of its name.
-func (r *Reconciler) deleteNode(ctx context.Context, s *scope, times *v1alpha1.ReclaimStatus) (time.Duration, error) {
-	record := s.sm.Status.Reclaim
-	if record.NodeDeletedAt != nil {
+// deleteNode deletes the Node of the removal, never a later one of its name.
+func (r *Reconciler) deleteNode(ctx context.Context, s *scope, times *v1alpha1.Removal) (time.Duration, error) {
+	removal := s.removal()
+	if removal.NodeDeletedAt != nil {
 		return 0, nil
 	}
 	node := &corev1.Node{}
-	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: record.NodeName}, node); err == nil &&
-		node.UID == record.NodeUID && len(node.Status.VolumesInUse) > 0 && r.Now().Sub(record.ObservedAt.Time) < volumeWait {
+	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: removal.NodeName}, node); err == nil &&
+		node.UID == removal.NodeUID && len(node.Status.VolumesInUse) > 0 && r.Now().Sub(removal.ObservedAt.Time) < volumeWait {
 		return volumePoll, nil
 	}
-	err := r.deleteNodeByUID(ctx, s, record.NodeName, record.NodeUID)
+	err := r.deleteNodeByUID(ctx, s, removal.NodeName, removal.NodeUID)
 	if err != nil && !gone(err) {
-		return 0, fmt.Errorf("deleting Node %s: %w", record.NodeName, err)
+		return 0, fmt.Errorf("deleting Node %s: %w", removal.NodeName, err)
 	}
 	times.NodeDeletedAt = microtime(r.Now())
 	return 0, nil

@@ -19,7 +19,7 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 		return err
 	}
 	if !ours {
-		s.child, s.childErr = nil, fmt.Errorf("record names Node %s, which is not the one of Machine %s and is not touched", s.sm.Status.Reclaim.NodeName, s.sm.Name)
+		s.child, s.childErr = nil, fmt.Errorf("record names Node %q, which is not the one of Machine %s and is not touched", s.removal().NodeName, s.sm.Name)
 	}
 	return nil
 }
@@ -27,8 +27,8 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 // ours says that the record's Node belongs to the machine, as far as can still be told: it has the Machine's name, or the hosts keep theirs;
 // and if a Machine claims it, that is ours and the one of the record.
 func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
-	record := sm.Status.Reclaim
-	if record.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
+	removal := removalOf(&sm.Status)
+	if removal.NodeName == "" || removal.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
 		return false, nil
 	}
 	all, err := machine.List(ctx, r.Live, r.Version, sm.Namespace)
@@ -37,8 +37,8 @@ func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (b
 	}
 	for i := range all {
 		name, mapped := capi.NodeRef(&all[i])
-		claims := mapped && name == record.NodeName || all[i].GetName() == record.NodeName
-		if claims && (!capi.OwnedBy(&all[i], sm) || all[i].GetUID() != record.MachineUID) {
+		claims := mapped && name == removal.NodeName || all[i].GetName() == removal.NodeName
+		if claims && (!capi.OwnedBy(&all[i], sm) || all[i].GetUID() != removal.MachineUID) {
 			return false, nil
 		}
 	}
@@ -51,5 +51,5 @@ func (r *Reconciler) ownMachine(ctx context.Context, sm *v1alpha1.ScheduledMachi
 	if err != nil || found == nil {
 		return false, err
 	}
-	return found.GetUID() == sm.Status.Reclaim.MachineUID && capi.OwnedBy(found, sm), nil
+	return found.GetUID() == removalOf(&sm.Status).MachineUID && capi.OwnedBy(found, sm), nil
 }

@@ -20,6 +20,11 @@ import (
 
 // Options are the process's flags.
 type Options struct {
+	// LeaderElect: of several replicas one acts, and the others stand by. Namespace is where they agree on it.
+	LeaderElect bool
+	Namespace   string
+	// SuspendEject: no removal begins because a Node asks for it.
+	SuspendEject bool
 	// PodKillWait is how long a Machine's DELETE waits for its pods to end in an emergency.
 	PodKillWait time.Duration
 	// HealthAddress and MetricsAddress are listened on; "0" is off.
@@ -37,9 +42,11 @@ func Command() *cobra.Command {
 	command := &cobra.Command{
 		Use:           "5spot-controller",
 		Short:         "Lends workstations to child clusters on a schedule, and takes one back at once when its owner wants it",
+		Long:          long,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		PreRunE:       func(cmd *cobra.Command, _ []string) error { return fromEnvironment(cmd.Flags(), os.LookupEnv) },
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cluster, err := managementCluster(kubeconfig)
 			if err != nil {
@@ -50,6 +57,11 @@ func Command() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the management cluster; default: KUBECONFIG, then the pod's own ServiceAccount")
+	flags.BoolVar(&o.LeaderElect, "leader-elect", true, "of several replicas, let one act while the others stand by")
+	flags.StringVar(&o.Namespace, "namespace", "5spot-system", "the controller's own namespace, where the replicas' Lease is")
+	flags.BoolVar(&o.SuspendEject, "suspend-eject", false,
+		"begin no removal that a Node asks for, and say so on its ScheduledMachine; without the flag again, what is still asked for happens. "+
+			"Removals that have begun are ended, what is held out stays out, and the kill switch works")
 	flags.DurationVar(&o.PodKillWait, "pod-kill-wait", 10*time.Second,
 		"how long, in an emergency, the Machine's DELETE waits for the node's pods to end; 0: not at all, right where the host's clean-up kills them")
 	flags.StringVar(&o.HealthAddress, "health-address", ":8081", "address of /healthz and /readyz; 0: off")
@@ -57,6 +69,10 @@ func Command() *cobra.Command {
 	flags.StringVar(&o.LogFormat, "log-format", "text", "text or json")
 	return command
 }
+
+const long = `Lends workstations to child clusters on a schedule, and takes one back at once when its owner wants it.
+
+Every flag may be given as an environment variable: FIVESPOT_ and its name in capitals, with _ for -. The command line wins.`
 
 func managementCluster(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {

@@ -16,14 +16,15 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/eject"
 	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/metrics"
 	"5spot.finos.org/node-reclaim/controller/scheduledmachine"
 )
 
@@ -41,11 +42,28 @@ func Run(ctx context.Context, cluster *rest.Config, o Options) error {
 	}
 	children := child.NewCache(mgr.GetClient(), logger)
 	defer children.Close()
-	if err := addControllers(mgr, children, o); err != nil {
+	counted, err := addMetrics(mgr, children, o)
+	if err != nil {
+		return err
+	}
+	if err := addControllers(mgr, children, counted, o); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
 }
+
+// The Lease is short because a removal waits for the next leader: at worst, after the last renewal, leaseDuration and one retryPeriod, which
+// client-go stretches by up to 2.2. An API server that does not answer for renewDeadline costs the leader its place; with it, nobody
+// could act.
+const (
+	leaseDuration = 3 * time.Second
+	renewDeadline = 2 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+)
+
+// stopPatience is how long reconciles may take to end after SIGTERM. The Lease is released after them, so that the next leader never meets
+// them.
+const stopPatience = 1500 * time.Millisecond
 
 func newManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
 	cluster.QPS = -1 // an emergency is a burst by nature; the API server's own fairness bounds it
@@ -53,22 +71,29 @@ func newManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	mgr, err := ctrl.NewManager(cluster, ctrl.Options{
-		Scheme:                 scheme,
-		Metrics:                metricsserver.Options{BindAddress: o.MetricsAddress},
-		HealthProbeBindAddress: o.HealthAddress,
+		Scheme:                        scheme,
+		Metrics:                       metricsserver.Options{BindAddress: o.MetricsAddress},
+		HealthProbeBindAddress:        o.HealthAddress,
+		LeaderElection:                o.LeaderElect,
+		LeaderElectionID:              "5spot-controller",
+		LeaderElectionNamespace:       o.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 new(leaseDuration),
+		RenewDeadline:                 new(renewDeadline),
+		RetryPeriod:                   new(retryPeriod),
+		GracefulShutdownTimeout:       new(stopPatience),
+		// A replica that stands by has its queues full of what there is to look at.
+		Controller: config.Controller{EnableWarmup: new(true)},
 		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
 			// Of all Secrets only Cluster API's are read.
 			&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", child.SecretType)},
 		}},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
-	if err != nil {
-		return nil, err
-	}
-	return mgr, mgr.AddHealthzCheck("ping", healthz.Ping)
+	return mgr, err
 }
 
-func addControllers(mgr ctrl.Manager, children *child.Cache, o Options) error {
+func addControllers(mgr ctrl.Manager, children *child.Cache, counted *metrics.Metrics, o Options) error {
 	version, err := machine.Discover(mgr.GetRESTMapper())
 	if err != nil {
 		return err
@@ -78,16 +103,18 @@ func addControllers(mgr ctrl.Manager, children *child.Cache, o Options) error {
 	ejector := &eject.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
 		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now, PodKillWait: o.PodKillWait, Instance: instance,
+		Suspended: o.SuspendEject, Metrics: counted,
 	}
 	ordinary := &scheduledmachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
 		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now,
 	}
-	connector := &child.Reconciler{Client: mgr.GetClient(), Cache: children, Changed: changed}
+	connector := &child.Reconciler{Client: mgr.GetClient(), Cache: children, Changed: changed, Wrap: counted.Reconciler}
 	for _, setup := range []func() error{
 		func() error { return ejector.SetupWithManager(mgr) },
 		func() error { return ordinary.SetupWithManager(mgr, changed) },
 		func() error { return connector.SetupWithManager(mgr) },
+		func() error { return addHealth(mgr, version, counted) },
 	} {
 		if err := setup(); err != nil {
 			return fmt.Errorf("setting up the controllers: %w", err)

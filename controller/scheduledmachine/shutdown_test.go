@@ -181,7 +181,8 @@ func TestNoticeIsCutToWhatAConditionTakes(t *testing.T) {
 }
 
 func TestWhoIsHandedOver(t *testing.T) {
-	underWay, held := &v1alpha1.ReclaimStatus{ID: "x"}, &v1alpha1.ReclaimStatus{ID: "x", MachineGoneAt: ptr.To(microtime(dusk))}
+	underWay := &v1alpha1.ReclaimStatus{ID: "x"}
+	held := &v1alpha1.ReclaimStatus{ID: "x", Removal: v1alpha1.Removal{MachineGoneAt: ptr.To(microtime(dusk))}}
 	for name, tt := range map[string]struct {
 		change func(*scope)
 		want   bool
