@@ -107,7 +107,7 @@ func addControllers(mgr ctrl.Manager, children *child.Cache, counted *metrics.Me
 	}
 	ordinary := &scheduledmachine.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
-		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now,
+		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now, Metrics: counted,
 	}
 	connector := &child.Reconciler{Client: mgr.GetClient(), Cache: children, Changed: changed, Wrap: counted.Reconciler}
 	for _, setup := range []func() error{

@@ -24,6 +24,8 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/metrics"
+	"5spot.finos.org/node-reclaim/controller/priority"
 )
 
 const workers = 10
@@ -43,6 +45,8 @@ type Reconciler struct {
 	Children *child.Cache
 	// Version of the Machines that the management cluster serves.
 	Version capi.Version
+	// Metrics are counted here.
+	Metrics *metrics.Metrics
 	// Events reports phases.
 	Events toolsevents.EventRecorder
 	// Now is the clock.
@@ -62,7 +66,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
 		}).
-		Complete(reconcile.AsReconciler[*v1alpha1.ScheduledMachine](r.Client, r))
+		Complete(r.Metrics.Reconciler("scheduledmachine", reconcile.AsReconciler[*v1alpha1.ScheduledMachine](r.Client, r)))
 }
 
 // lentTo are the ScheduledMachines of a Cluster.
@@ -91,10 +95,10 @@ func emptyCluster(version capi.Version) *unstructured.Unstructured {
 //
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/status,verbs=update
-// +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/finalizers,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;create;patch;delete
-// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=get;list;watch
-// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io;infrastructure.cluster.x-k8s.io;k0smotron.io,resources=*,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch
+// +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=k0sworkerconfigs,verbs=get;create;patch;delete
+// +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=remotemachines,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 // Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
@@ -118,7 +122,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachin
 	if retry(s.fault) {
 		return ctrl.Result{}, s.fault
 	}
-	return ctrl.Result{RequeueAfter: s.wakeAfter()}, nil
+	return ctrl.Result{RequeueAfter: s.wakeAfter(), Priority: new(priority.Of(sm))}, nil
 }
 
 func key(sm *v1alpha1.ScheduledMachine) types.NamespacedName { return client.ObjectKeyFromObject(sm) }

@@ -57,6 +57,7 @@ func retry(err error) bool {
 
 func (r *Reconciler) readSchedule(_ context.Context, s *scope) error {
 	parsed, err := schedule.Parse(s.sm.Spec.Schedule)
+	r.Metrics.Evaluated(err == nil && parsed.Active(s.now), err)
 	if err != nil {
 		return &Fault{Reason: "InvalidSchedule", Message: err.Error()}
 	}
