@@ -54,8 +54,9 @@ lint: ## Check Go and shell style
 	$(TOOL) shfmt -i 2 -ci -d $(SCRIPTS)
 
 .PHONY: generate
-generate: ## Write the CRD, the deepcopy functions and docs/api.md from api/v1alpha1
+generate: ## Write the CRD, the deepcopy functions and docs/api.md from api/v1alpha1, and the controller's role from its markers
 	$(TOOL) controller-gen object crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
+	$(TOOL) controller-gen rbac:roleName=5spot-controller,headerFile=deploy/controller/rbac/reach.txt paths=./controller/... output:rbac:dir=deploy/controller/rbac
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/api.md --log-level=ERROR \
 	  --config=tools/dev/api-docs/config.yaml --templates-dir=tools/dev/api-docs
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,11 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 )
 
-// auditPolicy records who wrote what to Nodes and Pods, evictions included, without bodies.
+// auditPolicy records who wrote what to Nodes and Pods, evictions included, and every request of some users, without bodies.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
+- level: Metadata
+  users: [%s]
 - level: Metadata
   verbs: [create, update, patch, delete, deletecollection]
   resources: [{group: "", resources: [nodes, pods, pods/eviction]}]
@@ -35,6 +38,8 @@ type Options struct {
 	CRDs []string
 	// CAPI installs the CRDs of Cluster API's core, too.
 	CAPI bool
+	// AuditUsers are those whose every request is in the audit log.
+	AuditUsers []string
 }
 
 // ControlPlane is a running etcd and kube-apiserver.
@@ -68,7 +73,7 @@ func Start(o Options) (_ *ControlPlane, err error) {
 		}
 	}()
 	policy := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+	if err := os.WriteFile(policy, fmt.Appendf(nil, auditPolicy, strings.Join(append(o.AuditUsers, "nobody"), ", ")), 0o600); err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(filepath.Join(dir, "certs"), 0o700); err != nil {

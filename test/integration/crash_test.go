@@ -41,7 +41,7 @@ func TestControllerKilledDuringARemoval(t *testing.T) {
 		t.Run(moment.name, func(t *testing.T) {
 			controlplane.Require(t)
 			l := shared
-			fuse := newFuse(t, l.Management.Config, moment.is)
+			fuse := newFuse(t, controller.config, moment.is)
 			doomed := startController(t, fuse.kubeconfig(t))
 			fuse.arm(func() { _ = doomed.cmd.Process.Signal(syscall.SIGKILL) })
 			name := fmt.Sprintf("crash-%d", i)
@@ -51,7 +51,7 @@ func TestControllerKilledDuringARemoval(t *testing.T) {
 			require.NoError(t, annotate(t, l, name, name, request...))
 			require.Eventually(t, func() bool { return !doomed.running() }, patience, poll, "the moment never came")
 
-			startController(t, l.Management.Kubeconfig)
+			startController(t, controller.kubeconfig)
 			awaitPhase(t, l, sm, v1alpha1.PhaseDisabled)
 			got := read(t, l, sm)
 			require.Equal(t, first, got.Status.Reclaim.MachineUID)
@@ -80,9 +80,13 @@ func newFuse(t *testing.T, upstream *rest.Config, is func(*http.Request, string)
 	require.NoError(t, err)
 	tlsConfig, err := rest.TLSConfigFor(upstream)
 	require.NoError(t, err)
+	// The proxy brings the credential: over plain HTTP the client sends none.
+	transport, err := rest.HTTPWrappersForConfig(upstream,
+		&http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}})
+	require.NoError(t, err)
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     &http.Transport{TLSClientConfig: tlsConfig, TLSNextProto: map[string]func(string, *tls.Conn) http.RoundTripper{}},
+		Transport:     transport,
 		FlushInterval: -1, // watches
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) {},
 	}
@@ -117,7 +121,7 @@ func (f *fuse) fire() {
 
 func (f *fuse) kubeconfig(t *testing.T) []byte {
 	t.Helper()
-	config, err := clientcmd.Load(shared.Management.Kubeconfig)
+	config, err := clientcmd.Load(controller.kubeconfig)
 	require.NoError(t, err)
 	for _, cluster := range config.Clusters {
 		cluster.Server, cluster.CertificateAuthorityData = f.server.URL, nil

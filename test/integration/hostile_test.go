@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,17 +75,27 @@ func TestRemovalThatCannotBeRecordedDoesNotHappenUntilItCan(t *testing.T) {
 // refuseRecords has the API server refuse every new status.reclaim, until the returned function is called.
 func refuseRecords(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) (allow func()) {
 	t.Helper()
-	const name = "refuse-records"
+	allow = admit(t, l, "scheduledmachines/status", "!has(object.status.reclaim)")
+	try := mergePatch(`{"status":{"reclaim":{"id":"x","requestedAt":"2026-01-01T00:00:00.000000Z","observedAt":"2026-01-01T00:00:00.000000Z"}}}`)
+	require.Eventually(t, func() bool {
+		return l.Admin.Status().Patch(t.Context(), read(t, l, sm), try, client.DryRunAll) != nil
+	}, patience, poll, "the policy never took effect")
+	return allow
+}
+
+// admit has the API server refuse updates of a resource that do not satisfy a CEL expression, until the returned function is called. It takes
+// a moment to take effect.
+func admit(t *testing.T, l *lab.Lab, resource, expression string) (allow func()) {
+	t.Helper()
+	name := "admit-" + strings.ToLower(strings.ReplaceAll(t.Name(), "/", "-"))
 	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: admissionv1.ValidatingAdmissionPolicySpec{
 		MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{{
 			RuleWithOperations: admissionv1.RuleWithOperations{
 				Operations: []admissionv1.OperationType{admissionv1.Update},
-				Rule: admissionv1.Rule{
-					APIGroups: []string{"5spot.finos.org"}, APIVersions: []string{"*"}, Resources: []string{"scheduledmachines/status"},
-				},
+				Rule:       admissionv1.Rule{APIGroups: []string{"5spot.finos.org"}, APIVersions: []string{"*"}, Resources: []string{resource}},
 			},
 		}}},
-		Validations: []admissionv1.Validation{{Expression: "!has(object.status.reclaim)"}},
+		Validations: []admissionv1.Validation{{Expression: expression}},
 	}}
 	binding := &admissionv1.ValidatingAdmissionPolicyBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -99,10 +110,6 @@ func refuseRecords(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) (all
 	require.NoError(t, l.Admin.Create(t.Context(), policy))
 	require.NoError(t, l.Admin.Create(t.Context(), binding))
 	t.Cleanup(allow)
-	try := mergePatch(`{"status":{"reclaim":{"id":"x","nodeName":"x","requestedAt":"2026-01-01T00:00:00.000000Z","observedAt":"2026-01-01T00:00:00.000000Z"}}}`)
-	require.Eventually(t, func() bool {
-		return l.Admin.Status().Patch(t.Context(), read(t, l, sm), try, client.DryRunAll) != nil
-	}, patience, poll, "the policy never took effect")
 	return allow
 }
 

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -34,7 +35,11 @@ const (
 // podsOn is how many pods each host of the lab brings along.
 const podsOn = 10
 
-var shared *lab.Lab
+var (
+	shared *lab.Lab
+	// controller is whom every controller runs as.
+	controller *account
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asController) != "" {
@@ -52,7 +57,16 @@ func TestMain(m *testing.M) {
 		}
 		defer func() { _ = l.Stop() }()
 		shared = l
-		return m.Run()
+		if controller, err = deploy(context.Background(), l); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		code := m.Run()
+		if err := everyRuleUsed(l); code == 0 && wholeRun() && err != nil {
+			fmt.Fprintln(os.Stderr, "FAIL:", err)
+			return 1
+		}
+		return code
 	}()
 	os.Exit(code)
 }
@@ -65,6 +79,11 @@ func runController() {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// wholeRun says that no test was left out.
+func wholeRun() bool {
+	return flag.Lookup("test.run").Value.String() == "" && flag.Lookup("test.skip").Value.String() == ""
 }
 
 func host(address string) stubk0smotron.Host {
@@ -81,10 +100,10 @@ func lastByte(address string) string {
 }
 
 // newLab is the shared lab with a controller of this test's own.
-func newLab(t *testing.T) (*lab.Lab, context.Context) {
+func newLab(t *testing.T, flags ...string) (*lab.Lab, context.Context) {
 	t.Helper()
 	controlplane.Require(t)
 	require.NotNil(t, shared)
-	startController(t, shared.Management.Kubeconfig)
+	startController(t, controller.kubeconfig, flags...)
 	return shared, t.Context()
 }

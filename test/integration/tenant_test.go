@@ -32,8 +32,10 @@ func TestForgedRecordDoesNotReachAnothersNode(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := &v1alpha1.ReclaimStatus{
-				ID: "forged", NodeName: "ws-8", NodeUID: node.UID, MachineUID: machineUID(t, l, "ws-8"),
-				RequestedAt: metav1.NewMicroTime(time.Now()), ObservedAt: metav1.NewMicroTime(time.Now()),
+				ID: "forged", RequestedAt: metav1.NewMicroTime(time.Now()),
+				Removal: v1alpha1.Removal{
+					NodeName: "ws-8", NodeUID: node.UID, MachineUID: machineUID(t, l, "ws-8"), ObservedAt: metav1.NewMicroTime(time.Now()),
+				},
 			}
 			forge(record)
 			got := read(t, l, thief)
@@ -66,8 +68,10 @@ func TestNameOfAnothersMachineGivesNoPowerOverIt(t *testing.T) {
 	got = read(t, l, sm)
 	forged = got.DeepCopy()
 	forged.Status.Reclaim = &v1alpha1.ReclaimStatus{
-		ID: "forged", NodeName: "taken", MachineUID: foreign.GetUID(),
-		RequestedAt: metav1.NewMicroTime(time.Now()), ObservedAt: metav1.NewMicroTime(time.Now().Add(-time.Minute)),
+		ID: "forged", RequestedAt: metav1.NewMicroTime(time.Now()),
+		Removal: v1alpha1.Removal{
+			NodeName: "taken", MachineUID: foreign.GetUID(), ObservedAt: metav1.NewMicroTime(time.Now().Add(-time.Minute)),
+		},
 	}
 	require.NoError(t, l.Admin.Status().Patch(ctx, forged, client.MergeFrom(got)))
 	require.Never(t, func() bool { return machineUID(t, l, "taken") != foreign.GetUID() }, stillness, poll)

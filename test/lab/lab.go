@@ -27,6 +27,9 @@ const (
 	Cluster   = "team-a-child"
 )
 
+// ControllerUser is whom the manifests of the controller make it. Every request of that user is in the management cluster's audit log.
+const ControllerUser = "system:serviceaccount:5spot-system:5spot-controller"
+
 // Lab is running.
 type Lab struct {
 	Management, Child *controlplane.ControlPlane
@@ -78,8 +81,9 @@ func (l *Lab) Stop() error {
 
 func (l *Lab) startManagement() (err error) {
 	l.Management, err = controlplane.Start(controlplane.Options{
-		CAPI: true,
-		CRDs: []string{stubk0smotron.CRDDirectory(), filepath.Join(controlplane.Root(), "deploy", "crds")},
+		CAPI:       true,
+		AuditUsers: []string{ControllerUser},
+		CRDs:       []string{stubk0smotron.CRDDirectory(), filepath.Join(controlplane.Root(), "deploy", "crds")},
 	})
 	if err != nil {
 		return err
