@@ -21,33 +21,39 @@ const (
 	ReasonReclaimSuspended = "ReclaimSuspended"
 )
 
+// refusal is one of them.
+type refusal struct {
+	reason  string
+	outcome metrics.Outcome
+	because string
+}
+
 func (r *Reconciler) ignore(ctx context.Context, s *scope, f finding) error {
-	return r.refuse(ctx, s, f, ReasonReclaimIgnored, metrics.Ignored, "spec.killIfCommands is empty, so nothing was removed")
+	return r.refuse(ctx, s, f, refusal{ReasonReclaimIgnored, metrics.Ignored, "spec.killIfCommands is empty, so nothing was removed"})
 }
 
 func (r *Reconciler) postpone(ctx context.Context, s *scope, f finding) error {
-	return r.refuse(ctx, s, f, ReasonReclaimSuspended, metrics.Suspended,
-		"removals are suspended (--suspend-eject), so nothing was removed yet")
+	return r.refuse(ctx, s, f, refusal{ReasonReclaimSuspended, metrics.Suspended, "removals are suspended (--suspend-eject), so nothing was removed yet"})
 }
 
 // refuse says, once for each request, that it is not acted on and why. The condition says so for as long as the request is there.
-func (r *Reconciler) refuse(ctx context.Context, s *scope, f finding, reason string, outcome metrics.Outcome, why string) error {
-	note := fmt.Sprintf("Node %s asked to leave (%s), but %s", f.node.Name, f.request.Reason, why)
-	suffix := map[string]string{ReasonReclaimIgnored: ".ignored", ReasonReclaimSuspended: ".suspended"}[reason]
-	if err := r.warn(ctx, s.sm, record(s.sm, f).ID+suffix, reason, note); err != nil {
+func (r *Reconciler) refuse(ctx context.Context, s *scope, f finding, why refusal) error {
+	note := fmt.Sprintf("Node %s asked to leave (%s), but %s", f.node.Name, f.request.Reason, why.because)
+	if err := r.warn(ctx, s.sm, record(s.sm, f).ID+"."+string(why.outcome), why.reason, note); err != nil {
 		return err
 	}
 	next := s.stored.DeepCopy()
 	condition := metav1.Condition{
-		Type: v1alpha1.ConditionReclaimed, Status: metav1.ConditionFalse, Reason: reason, Message: note, ObservedGeneration: next.Generation,
+		Type: v1alpha1.ConditionReclaimed, Status: metav1.ConditionFalse, Reason: why.reason, Message: note, ObservedGeneration: next.Generation,
 	}
 	if !meta.SetStatusCondition(&next.Status.Conditions, condition) {
 		return nil
 	}
-	if !s.refused(reason) {
-		r.Metrics.Request(outcome)
+	err := r.storeCondition(ctx, next)
+	if err == nil && !s.refused(why.reason) {
+		r.Metrics.Request(why.outcome)
 	}
-	return r.storeCondition(ctx, next)
+	return err
 }
 
 // refused says that the present request has been refused for that reason.

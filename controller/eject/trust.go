@@ -19,7 +19,8 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 		return err
 	}
 	if !ours {
-		s.child, s.childErr = nil, fmt.Errorf("record names Node %q, which is not the one of Machine %s and is not touched", s.removal().NodeName, s.sm.Name)
+		s.child = nil
+		s.childErr = fmt.Errorf("record names Node %q, which is not the one of Machine %s and is not touched", s.removal().NodeName, s.sm.Name)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ const (
 	// hanging child clusters are more than the workers that connect to child clusters.
 	hanging = 25
 	// queued machines are all reconciled anew, several times, while a removal runs.
-	queued = 200
+	queued = 100
 )
 
 // Neither clusters that accept a connection and then say nothing, nor schedule work in plenty, are in the way of a removal.

@@ -46,29 +46,31 @@ func TestMain(m *testing.M) {
 		runController()
 	}
 	ctrl.SetLogger(logr.Discard())
-	code := func() int {
-		if _, err := controlplane.Assets(); err != nil {
-			return m.Run() // each test says why it cannot run
-		}
-		l, err := lab.Start(context.Background(), stubk0smotron.Options{HostStopTime: 500 * time.Millisecond, Host: host}, func(string) {})
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer func() { _ = l.Stop() }()
-		shared = l
-		if controller, err = deploy(context.Background(), l); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		code := m.Run()
-		if err := everyRuleUsed(l); code == 0 && wholeRun() && err != nil {
-			fmt.Fprintln(os.Stderr, "FAIL:", err)
-			return 1
-		}
-		return code
-	}()
+	if _, err := controlplane.Assets(); err != nil {
+		os.Exit(m.Run()) // each test says why it cannot run
+	}
+	code, err := runInLab(context.Background(), m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "FAIL:", err)
+		code = 1
+	}
 	os.Exit(code)
+}
+
+func runInLab(ctx context.Context, m *testing.M) (code int, err error) {
+	shared, err = lab.Start(ctx, stubk0smotron.Options{HostStopTime: 500 * time.Millisecond, Host: host}, func(string) {})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = shared.Stop() }()
+	if controller, err = deploy(ctx, shared); err != nil {
+		return 0, err
+	}
+	code = m.Run()
+	if code == 0 && wholeRun() {
+		err = everyRuleUsed(ctx, shared)
+	}
+	return code, err
 }
 
 func runController() {

@@ -26,9 +26,14 @@ func TestForgedRecordDoesNotReachAnothersNode(t *testing.T) {
 	node := &corev1.Node{}
 	require.NoError(t, l.ChildAdmin.Get(ctx, types.NamespacedName{Name: "ws-8"}, node))
 
-	for name, forge := range map[string]func(*v1alpha1.ReclaimStatus){
-		"under way": func(*v1alpha1.ReclaimStatus) {},
-		"complete":  func(r *v1alpha1.ReclaimStatus) { r.MachineGoneAt = &r.ObservedAt },
+	for name, forge := range map[string]func(*v1alpha1.ScheduledMachineStatus, *v1alpha1.ReclaimStatus){
+		"under way": func(s *v1alpha1.ScheduledMachineStatus, r *v1alpha1.ReclaimStatus) { s.Reclaim = r },
+		"complete": func(s *v1alpha1.ScheduledMachineStatus, r *v1alpha1.ReclaimStatus) {
+			s.Reclaim, r.MachineGoneAt = r, &r.ObservedAt
+		},
+		"of the kill switch": func(s *v1alpha1.ScheduledMachineStatus, r *v1alpha1.ReclaimStatus) {
+			s.Reclaim, s.Termination = nil, &r.Removal
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			record := &v1alpha1.ReclaimStatus{
@@ -37,10 +42,9 @@ func TestForgedRecordDoesNotReachAnothersNode(t *testing.T) {
 					NodeName: "ws-8", NodeUID: node.UID, MachineUID: machineUID(t, l, "ws-8"), ObservedAt: metav1.NewMicroTime(time.Now()),
 				},
 			}
-			forge(record)
 			got := read(t, l, thief)
 			forged := got.DeepCopy()
-			forged.Status.Reclaim = record
+			forge(&forged.Status, record)
 			require.NoError(t, l.Admin.Status().Patch(ctx, forged, client.MergeFrom(got)))
 			stays(t, l, victim)
 		})
