@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,7 +27,9 @@ const syncPatience = 500 * time.Millisecond
 // addHealth: ready is a replica that could take over now, because the management cluster is in its caches; whether it leads does not
 // matter, nor do child clusters, which are tenants' affairs. Alive is one in which no reconcile is lost.
 func addHealth(mgr ctrl.Manager, version capi.Version, m *metrics.Metrics) error {
-	for _, object := range []client.Object{&v1alpha1.ScheduledMachine{}, machine.Empty(version), &corev1.Secret{}} {
+	cluster := &unstructured.Unstructured{}
+	cluster.SetGroupVersionKind(version.ClusterKind())
+	for _, object := range []client.Object{&v1alpha1.ScheduledMachine{}, machine.Empty(version), cluster, &corev1.Secret{}} {
 		// Without an informer that was asked for before the start, empty caches would count as synced.
 		if _, err := mgr.GetCache().GetInformer(context.Background(), object, cache.BlockUntilSynced(false)); err != nil {
 			return err
