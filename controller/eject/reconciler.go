@@ -80,12 +80,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	switch record := s.sm.Status.Reclaim; {
-	case record.Holds() && record.Complete():
-		return ctrl.Result{}, r.hold(ctx, s)
-	case record.Holds():
+	case record.Holds() && !record.Complete():
 		return r.reclaim(ctx, s)
 	case s.removal().UnderWay() || s.sm.Spec.KillSwitch:
 		return r.terminate(ctx, s)
+	case record.Holds():
+		return ctrl.Result{}, r.hold(ctx, s)
 	default:
 		return r.watch(ctx, s)
 	}

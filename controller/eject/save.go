@@ -73,10 +73,10 @@ var errChanged = errors.New("deciding again")
 
 // ordered says that the spec still wants the removal that is about to be recorded.
 func ordered(ours, latest *v1alpha1.ScheduledMachine) bool {
-	if ours.Status.Reclaim.Holds() {
-		return len(latest.Spec.KillIfCommands) > 0
+	if removalOf(&ours.Status) == ours.Status.Termination {
+		return latest.Spec.KillSwitch
 	}
-	return latest.Spec.KillSwitch
+	return len(latest.Spec.KillIfCommands) > 0
 }
 
 // idOf tells the removals of one ScheduledMachine apart.

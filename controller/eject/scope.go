@@ -42,9 +42,10 @@ func (r *Reconciler) scope(ctx context.Context, name types.NamespacedName) (*sco
 // removal is what is to be removed, or was last.
 func (s *scope) removal() *v1alpha1.Removal { return removalOf(&s.sm.Status) }
 
-// removalOf is a reclaim's until the owner releases the machine, otherwise the kill switch's.
+// removalOf is a reclaim's until the owner releases the machine, otherwise the kill switch's. That comes before a reclaim that is complete, too:
+// should there be a Machine in spite of the hold, it has to go.
 func removalOf(status *v1alpha1.ScheduledMachineStatus) *v1alpha1.Removal {
-	if status.Reclaim.Holds() {
+	if status.Reclaim.Holds() && !(status.Reclaim.Complete() && status.Termination.UnderWay()) {
 		return &status.Reclaim.Removal
 	}
 	return status.Termination

@@ -13,6 +13,7 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/machine"
 )
 
@@ -21,8 +22,13 @@ import (
 // switch is taken back meanwhile: a machine without its Node is no use to anybody.
 func (r *Reconciler) terminate(ctx context.Context, s *scope) (ctrl.Result, error) {
 	if !s.removal().UnderWay() {
-		if begun, err := r.beginTermination(ctx, s); err != nil || !begun {
+		switch begun, err := r.beginTermination(ctx, s); {
+		case err != nil:
 			return ctrl.Result{}, client.IgnoreNotFound(err)
+		case !begun && s.sm.Status.Reclaim.Complete() && s.sm.Status.Reclaim.Holds():
+			return ctrl.Result{}, r.hold(ctx, s)
+		case !begun:
+			return ctrl.Result{}, nil
 		}
 	}
 	if err := r.identify(ctx, s); err != nil {
@@ -47,6 +53,7 @@ func (r *Reconciler) beginTermination(ctx context.Context, s *scope) (begun bool
 	if err != nil {
 		return false, err
 	}
+	s.child, s.childErr = r.Children.Get(child.Key(s.sm)) // what the last record named does not matter any more
 	ctrl.LoggerFrom(ctx).Info("The kill switch removes the machine", "node", s.sm.Status.Termination.NodeName)
 	return true, nil
 }
