@@ -14,15 +14,15 @@ type State string
 
 const (
 	// Inert means that there is nothing to match.
-	Inert State = "inert"
+	Inert State = reclaim.StateInert
 	// Armed means that a match makes a request.
-	Armed State = "armed"
+	Armed State = reclaim.StateArmed
 	// Requesting means that there was a match, and the Node does not say so yet.
-	Requesting State = "requesting"
+	Requesting State = reclaim.StateRequesting
 	// Requested means that the Node carries a request, whoever made it.
-	Requested State = "requested"
+	Requested State = reclaim.StateRequested
 	// Standby means that there is no Node that this machine could or should give back, or no process can be seen.
-	Standby State = "standby"
+	Standby State = reclaim.StateStandby
 )
 
 // facts are all that the state depends on.

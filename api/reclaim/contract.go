@@ -17,6 +17,15 @@ const (
 	LabelAgent = "5spot.finos.org/reclaim-agent"
 	// LabelAgentEnabled is the value of LabelAgent.
 	LabelAgentEnabled = "enabled"
+	// LabelProjectedBy says who put LabelAgent on a Node and who wrote a ConfigMap: a label of the ConfigMap, an annotation of the Node. Its
+	// value stands for one management cluster and one of its child clusters. What carries another value, or none, is somebody else's.
+	LabelProjectedBy = "5spot.finos.org/projected-by"
+)
+
+// PodSecurityLabel and PodSecurityLevel are what Namespace must carry for the agent's installer to be admitted: it reaches systemd of the host.
+const (
+	PodSecurityLabel = "pod-security.kubernetes.io/enforce"
+	PodSecurityLevel = "privileged"
 )
 
 // Where a node's configuration is kept.
@@ -32,9 +41,23 @@ const (
 // ConfigMapName is the name of a node's ConfigMap in Namespace.
 func ConfigMapName(nodeName string) string { return "reclaim-agent-" + nodeName }
 
+// States of the agent.
+const (
+	// StateInert means that there is nothing to match.
+	StateInert = "inert"
+	// StateArmed means that a match makes a request.
+	StateArmed = "armed"
+	// StateRequesting means that there was a match, and the Node does not say so yet.
+	StateRequesting = "requesting"
+	// StateRequested means that the Node carries a request, whoever made it.
+	StateRequested = "requested"
+	// StateStandby means that there is no Node that this machine could or should give back, or no process can be seen.
+	StateStandby = "standby"
+)
+
 // AgentState is what the agent says of itself on its Node.
 type AgentState struct {
-	// State is inert, armed, requesting, requested or standby.
+	// State is one of the constants above.
 	State string `json:"state"`
 	// Rung is how processes are seen, and why: "proc-connector" or "sweep (no ACK within 1s)".
 	Rung string `json:"rung,omitempty"`
