@@ -43,6 +43,9 @@ const (
 	// ConditionShuttingDown: the machine is leaving its cluster. It is there only while that lasts; its reason says how far it has come, and
 	// its message what it waits for and what a person can do.
 	ConditionShuttingDown = "ShuttingDown"
+	// ConditionAgentReady: the agent on the machine's Node watches for exactly what spec.killIfCommands says. Absent when nothing is asked for
+	// and nothing is left of it on the child cluster, so that nobody waits for an agent that will never come.
+	ConditionAgentReady = "AgentReady"
 )
 
 // Reasons of the condition ShuttingDown, in the order in which a machine leaves.
@@ -70,6 +73,46 @@ const (
 	ReasonDeletionHook = "DeletionHook"
 	// ReasonInfrastructureStuck: the infrastructure object still has a finalizer minutes after its deletion.
 	ReasonInfrastructureStuck = "InfrastructureStuck"
+)
+
+// Reasons of ConditionAgentReady when it is True: the agent's own state.
+const (
+	// ReasonArmed: a match takes the machine out.
+	ReasonArmed = "Armed"
+	// ReasonRequesting: there was a match, and the Node does not say so yet.
+	ReasonRequesting = "Requesting"
+	// ReasonRequested: the Node asks to leave.
+	ReasonRequested = "Requested"
+)
+
+// Reasons of ConditionAgentReady when it is False, or Unknown for the last two.
+const (
+	// ReasonInvalidEntry: an entry of spec.killIfCommands cannot be given to a node. The others are in force.
+	ReasonInvalidEntry = "InvalidEntry"
+	// ReasonNoNode: the machine is not in its cluster, or its Node is not surely its own.
+	ReasonNoNode = "NoNode"
+	// ReasonNotOurs: another controller has marked the Node or its ConfigMap as its own.
+	ReasonNotOurs = "NotOurs"
+	// ReasonNotProjected: the child cluster refused the label or the ConfigMap.
+	ReasonNotProjected = "NotProjected"
+	// ReasonLabelRefused: somebody else gave the Node's label another value.
+	ReasonLabelRefused = "LabelRefused"
+	// ReasonInstalling: the Node is labelled, and no agent has reported yet.
+	ReasonInstalling = "Installing"
+	// ReasonStateUnreadable: what the Node says of its agent is no agent's writing.
+	ReasonStateUnreadable = "StateUnreadable"
+	// ReasonConfigPending: the agent runs with another configuration than the one that was projected.
+	ReasonConfigPending = "ConfigPending"
+	// ReasonStandby: the agent has nothing that it could or should give back, or cannot see processes.
+	ReasonStandby = "Standby"
+	// ReasonInert: the agent has nothing to match.
+	ReasonInert = "Inert"
+	// ReasonRemoving: nothing is asked for any more, and what was projected is being taken off.
+	ReasonRemoving = "Removing"
+	// ReasonStale: the Node does not report, so what its agent last said may no longer hold.
+	ReasonStale = "Stale"
+	// ReasonUnreachable: the child cluster does not answer.
+	ReasonUnreachable = "Unreachable"
 )
 
 // ScheduledMachineStatus is written by the controller alone.

@@ -45,6 +45,7 @@ type Cache struct {
 	mu       sync.RWMutex
 	clusters map[ClusterKey]entry
 	handlers []NodeHandler
+	placed   []PlacedHandler
 }
 
 type entry struct {
@@ -76,6 +77,13 @@ func (c *Cache) OnNode(ctx context.Context, h NodeHandler) error {
 		}
 	}
 	return nil
+}
+
+// OnPlaced adds a handler for what is placed in all child clusters beside their Nodes.
+func (c *Cache) OnPlaced(h PlacedHandler) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.placed = append(c.placed, h)
 }
 
 // Get returns the connection, or why there is none.
@@ -117,7 +125,7 @@ func (c *Cache) Reconnect(ctx context.Context, key ClusterKey) (changed bool, er
 		}
 		return false, nil
 	}
-	connection, err := connect(ctx, c.log.WithValues("cluster", key.String()), key, secret.Data[SecretKey], c.notify)
+	connection, err := connect(ctx, c.log.WithValues("cluster", key.String()), key, secret.Data[SecretKey], c)
 	if err != nil {
 		return c.set(key, entry{err: err}), err
 	}
@@ -163,6 +171,15 @@ func text(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+func (c *Cache) notifyPlaced(key ClusterKey) {
+	c.mu.RLock()
+	handlers := c.placed
+	c.mu.RUnlock()
+	for _, h := range handlers {
+		h(key)
+	}
 }
 
 func (c *Cache) notify(key ClusterKey, old, node *corev1.Node) {

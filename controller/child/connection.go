@@ -27,7 +27,8 @@ const (
 
 // Connection is one child cluster, connected.
 type Connection struct {
-	// Reader serves Nodes from memory, stripped to what the controller needs.
+	// Reader serves from memory, stripped to what the controller needs: Nodes, the Namespace 5spot-system, and in it the ConfigMaps that carry
+	// reclaim.LabelProjectedBy. Only Nodes are known to be there from the start; a read of the others waits for their first list.
 	Reader client.Reader
 	// Client goes straight to the API server, without throttling.
 	Client client.Client
@@ -41,8 +42,11 @@ type Connection struct {
 // NodeHandler is told of every change of a Node in a connected cluster: new is nil when it is gone.
 type NodeHandler func(key ClusterKey, old, new *corev1.Node)
 
-// connect builds a connection and returns when its Nodes are in memory.
-func connect(ctx context.Context, log logr.Logger, key ClusterKey, kubeconfig []byte, onNode NodeHandler) (*Connection, error) {
+// PlacedHandler is told that the Namespace or a ConfigMap that Connection.Reader serves came, changed or went.
+type PlacedHandler func(key ClusterKey)
+
+// connect builds a connection and returns when its Nodes are in memory. Its changes go to the cache's handlers.
+func connect(ctx context.Context, log logr.Logger, key ClusterKey, kubeconfig []byte, to *Cache) (*Connection, error) {
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -69,16 +73,16 @@ func connect(ctx context.Context, log logr.Logger, key ClusterKey, kubeconfig []
 		o.HTTPClient = httpClient
 		o.MapperProvider = func(*rest.Config, *http.Client) (meta.RESTMapper, error) { return mapper, nil }
 		o.Logger = log
-		o.Cache = cache.Options{ByObject: map[client.Object]cache.ByObject{&corev1.Node{}: {Transform: stripNode}}}
+		o.Cache = cache.Options{ByObject: served()}
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the child cluster: %w", err)
 	}
 	c := &Connection{Reader: nodes.GetCache(), Client: direct, slots: semaphore.NewWeighted(parallelWrites), done: make(chan struct{})}
-	return c, c.start(ctx, log, nodes, key, onNode)
+	return c, c.start(ctx, log, nodes, key, to)
 }
 
-func (c *Connection) start(ctx context.Context, log logr.Logger, nodes cluster.Cluster, key ClusterKey, onNode NodeHandler) error {
+func (c *Connection) start(ctx context.Context, log logr.Logger, nodes cluster.Cluster, key ClusterKey, to *Cache) error {
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	c.cancel = cancel
 	go func() {
@@ -91,7 +95,10 @@ func (c *Connection) start(ctx context.Context, log logr.Logger, nodes cluster.C
 	defer stop()
 	informer, err := nodes.GetCache().GetInformer(syncing, &corev1.Node{})
 	if err == nil {
-		_, err = informer.AddEventHandler(nodeEvents(key, onNode))
+		_, err = informer.AddEventHandler(nodeEvents(key, to.notify))
+	}
+	if err == nil {
+		err = watchPlaced(syncing, nodes.GetCache(), key, to.notifyPlaced)
 	}
 	if err != nil {
 		c.close()

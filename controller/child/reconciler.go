@@ -3,6 +3,7 @@ package child
 import (
 	"context"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -21,13 +22,19 @@ import (
 // workers is how many child clusters may hang at once before one that answers has to wait.
 const workers = 20
 
-// Reconciler connects the clusters that ScheduledMachines name, and keeps looking at them. It changes nothing anywhere, so it runs on a replica
+// farewellTimeout bounds what is still done in a cluster before it is disconnected.
+const farewellTimeout = 5 * time.Second
+
+// Reconciler connects the clusters that ScheduledMachines name, and keeps looking at them. It changes nothing by itself, so it runs on a replica
 // that stands by, too: that one takes over with its connections up.
 type Reconciler struct {
 	Client client.Client
 	Cache  *Cache
-	// Changed gets every ScheduledMachine of a cluster that was connected or lost.
-	Changed chan<- event.GenericEvent
+	// Changed get every ScheduledMachine of a cluster that was connected or lost.
+	Changed []chan<- event.GenericEvent
+	// Farewell takes off a cluster what was placed there, before it is disconnected because no ScheduledMachine names it any more. It is given
+	// little time, and not called again.
+	Farewell func(context.Context, ClusterKey)
 	// Wrap is put around the reconciler, to count what it does.
 	Wrap func(controller string, inner reconcile.Reconciler) reconcile.Reconciler
 }
@@ -66,20 +73,36 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	if len(machines) == 0 {
-		r.Cache.Disconnect(key)
+		r.leave(ctx, key)
 		return ctrl.Result{}, nil
 	}
 	changed, err := r.Cache.Reconnect(ctx, key)
 	if changed {
 		r.report(ctx, key, err)
-		for i := range machines {
-			r.Changed <- event.GenericEvent{Object: &machines[i]}
-		}
+		r.tell(machines)
 	}
 	if err != nil {
 		return ctrl.Result{RequeueAfter: retryAfter}, nil
 	}
 	return ctrl.Result{RequeueAfter: probeEvery}, nil
+}
+
+// leave disconnects a cluster that nobody needs.
+func (r *Reconciler) leave(ctx context.Context, key ClusterKey) {
+	if connection, _ := r.Cache.Get(key); connection != nil {
+		ctx, cancel := context.WithTimeout(ctx, farewellTimeout)
+		defer cancel()
+		r.Farewell(ctx, key)
+	}
+	r.Cache.Disconnect(key)
+}
+
+func (r *Reconciler) tell(machines []v1alpha1.ScheduledMachine) {
+	for _, changed := range r.Changed {
+		for i := range machines {
+			changed <- event.GenericEvent{Object: &machines[i]}
+		}
+	}
 }
 
 func (r *Reconciler) report(ctx context.Context, key ClusterKey, err error) {

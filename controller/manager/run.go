@@ -25,6 +25,7 @@ import (
 	"5spot.finos.org/node-reclaim/controller/eject"
 	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/controller/metrics"
+	"5spot.finos.org/node-reclaim/controller/projection"
 	"5spot.finos.org/node-reclaim/controller/scheduledmachine"
 )
 
@@ -46,7 +47,7 @@ func Run(ctx context.Context, cluster *rest.Config, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := addControllers(mgr, children, counted, o); err != nil {
+	if err := addControllers(ctx, mgr, children, counted, o); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)
@@ -93,12 +94,16 @@ func newManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
 	return mgr, err
 }
 
-func addControllers(mgr ctrl.Manager, children *child.Cache, counted *metrics.Metrics, o Options) error {
+func addControllers(ctx context.Context, mgr ctrl.Manager, children *child.Cache, counted *metrics.Metrics, o Options) error {
 	version, err := machine.Discover(mgr.GetRESTMapper())
 	if err != nil {
 		return err
 	}
-	changed := make(chan event.GenericEvent)
+	identity, err := projection.Identity(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	changed, toProject := make(chan event.GenericEvent), make(chan event.GenericEvent)
 	instance, _ := os.Hostname() // only a name in events
 	ejector := &eject.Reconciler{
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
@@ -109,10 +114,19 @@ func addControllers(mgr ctrl.Manager, children *child.Cache, counted *metrics.Me
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
 		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now, Metrics: counted,
 	}
-	connector := &child.Reconciler{Client: mgr.GetClient(), Cache: children, Changed: changed, Wrap: counted.Reconciler}
+	projector := &projection.Reconciler{Client: mgr.GetClient(), Children: children, Version: version, Management: identity}
+	connector := &child.Reconciler{
+		Client: mgr.GetClient(), Cache: children, Changed: []chan<- event.GenericEvent{changed, toProject}, Wrap: counted.Reconciler,
+		Farewell: func(ctx context.Context, key child.ClusterKey) {
+			if acts(mgr) {
+				projector.Withdraw(ctx, key)
+			}
+		},
+	}
 	for _, setup := range []func() error{
 		func() error { return ejector.SetupWithManager(mgr) },
 		func() error { return ordinary.SetupWithManager(mgr, changed) },
+		func() error { return projector.SetupWithManager(mgr, toProject) },
 		func() error { return connector.SetupWithManager(mgr) },
 		func() error { return addHealth(mgr, version, counted) },
 	} {
@@ -121,4 +135,14 @@ func addControllers(mgr ctrl.Manager, children *child.Cache, counted *metrics.Me
 		}
 	}
 	return nil
+}
+
+// acts says that this replica does not just stand by.
+func acts(mgr ctrl.Manager) bool {
+	select {
+	case <-mgr.Elected():
+		return true
+	default:
+		return false
+	}
 }
