@@ -104,8 +104,14 @@ func lastByte(address string) string {
 // newLab is the shared lab with a controller of this test's own.
 func newLab(t *testing.T, flags ...string) (*lab.Lab, context.Context) {
 	t.Helper()
+	_, l := controllerOf(t, flags...)
+	return l, t.Context()
+}
+
+// controllerOf is newLab for a test that kills its controller.
+func controllerOf(t *testing.T, flags ...string) (*process, *lab.Lab) {
+	t.Helper()
 	controlplane.Require(t)
 	require.NotNil(t, shared)
-	startController(t, controller.kubeconfig, flags...)
-	return shared, t.Context()
+	return startController(t, controller.kubeconfig, flags...), shared
 }
