@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"5spot.finos.org/node-reclaim/agent/command"
+	"5spot.finos.org/node-reclaim/agent/installer"
 )
 
 // version is set by the linker.
@@ -28,7 +29,9 @@ func main() {
 		Getenv:    os.Getenv,
 		Proc:      "/proc",
 		MachineID: "/etc/machine-id",
-		Installed: "/var/lib/5spot-reclaim-agent/installed.json",
+		Installed: installer.RecordPath,
+		Root:      "/",
+		Program:   "/proc/self/exe",
 	}, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -40,6 +40,9 @@ type Env struct {
 	MachineID string
 	// Installed is the record that the installer leaves on a host.
 	Installed string
+	// Root of the host's file system, and Program, the one that runs here: what the installer works on, and what it installs.
+	Root    string
+	Program string
 }
 
 // options are the flags that several commands share.
@@ -89,7 +92,7 @@ func newRoot(env Env, understood *bool) *cobra.Command {
 	flags.StringVar(&o.nodeName, "node-name", "", "the name of this machine's Node (default: as in the kubelet's client certificate)")
 	flags.BoolVar(&o.skipHostID, "skip-host-id-check", false, "do not require that the Node has this host's machine id")
 	root.AddCommand(runCommand(env, o), checkCommand(env, o), explainCommand(env, o), reclaimCommand(env, o), statusCommand(env, o),
-		versionCommand(env))
+		syncCommand(env), uninstallCommand(env), versionCommand(env))
 	return root
 }
 
