@@ -69,11 +69,22 @@ func AgainAsNobody(t testing.TB, name string) string {
 	return again(t, name, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}})
 }
 
+// AgainBy runs the test once more by way of a command that takes program, a copy of this one, to other surroundings.
+func AgainBy(t testing.TB, name, program string, enter func(command ...string) *exec.Cmd) string {
+	t.Helper()
+	return live(t, enter(program, "-test.run=^"+name+"$", "-test.v"))
+}
+
 func again(t testing.TB, name string, attr *syscall.SysProcAttr) string {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+name+"$", "-test.v")
-	cmd.Env = append(os.Environ(), secondLife+"=1")
 	cmd.SysProcAttr = attr
+	return live(t, cmd)
+}
+
+func live(t testing.TB, cmd *exec.Cmd) string {
+	t.Helper()
+	cmd.Env = append(os.Environ(), secondLife+"=1")
 	out, err := cmd.CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	return string(out)

@@ -111,6 +111,16 @@ func (n *Node) Run(command ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// Again runs the test of that name once more inside the node, where it can talk to systemd, and gives all it printed. It must pass.
+func (n *Node) Again(name string) string {
+	n.t.Helper()
+	const program = "/opt/test"
+	self, err := os.ReadFile("/proc/self/exe")
+	require.NoError(n.t, err)
+	require.NoError(n.t, os.WriteFile(n.Path(program), self, 0o755))
+	return proctest.AgainBy(n.t, name, program, n.Enter)
+}
+
 // MachineID is the node's.
 func (n *Node) MachineID() string {
 	n.t.Helper()

@@ -95,18 +95,23 @@ func parseVersion(text string) (int, error) {
 func (s *Systemd) talk(ctx context.Context, limit time.Duration, doing string, do func(context.Context, *systemd.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c, err := systemd.NewConnection(func() (*dbus.Conn, error) { return s.dial(ctx) })
-	if err != nil {
-		return fmt.Errorf("%s: connecting to systemd: %w", doing, err)
+	err := s.connected(ctx, do)
+	if err != nil && ctx.Err() != nil { // the connection was closed under the call, which does not know why
+		err = fmt.Errorf("systemd has not answered: %w", ctx.Err())
 	}
-	defer c.Close()
-	if err := do(ctx, c); err != nil {
-		if late := ctx.Err(); late != nil { // the connection was closed under the call, which does not know why
-			err = late
-		}
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
+}
+
+func (s *Systemd) connected(ctx context.Context, do func(context.Context, *systemd.Conn) error) error {
+	c, err := systemd.NewConnection(func() (*dbus.Conn, error) { return s.dial(ctx) })
+	if err != nil {
+		return fmt.Errorf("connecting to systemd: %w", err)
+	}
+	defer c.Close()
+	return do(ctx, c)
 }
 
 // dial authenticates by the socket's credentials. There is no Hello, which is for a message bus.
