@@ -150,22 +150,25 @@ func (i *Installer) put(ctx context.Context, record *Record, owner Owner, wants 
 	}
 	var changed []string
 	for _, w := range wants {
-		if w.met() {
-			continue
-		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
 		if err := i.write(w); err != nil {
 			return nil, err
 		}
-		changed = append(changed, w.path)
-		i.opts.Log.Info("installed", "file", w.path, "sha256", w.hash)
+		if !w.met() {
+			changed = append(changed, w.path)
+			i.opts.Log.Info("installed", "file", w.path, "sha256", w.hash)
+		}
 	}
 	return changed, i.note(&during, during.settled())
 }
 
+// write replaces a file that is not as it should be. One that is may have the rest of another attempt beside it.
 func (i *Installer) write(w want) error {
+	if w.met() {
+		return i.opts.Files.Tidy(w.path)
+	}
 	content, err := w.open()
 	if err != nil {
 		return err

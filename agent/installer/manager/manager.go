@@ -96,8 +96,8 @@ func (s *Systemd) talk(ctx context.Context, limit time.Duration, doing string, d
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	err := s.connected(ctx, do)
-	if err != nil && ctx.Err() != nil { // the connection was closed under the call, which does not know why
-		err = fmt.Errorf("systemd has not answered: %w", ctx.Err())
+	if late := ctx.Err(); err != nil && late != nil && !errors.Is(err, late) { // the connection was closed under a call
+		err = fmt.Errorf("systemd has not answered: %w", late)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
