@@ -212,7 +212,7 @@ func TestAHostThatCannotHaveTheAgent(t *testing.T) {
 		"another architecture": {func(m *machine) { m.systemd.Self.Architecture = "arm64" },
 			"the image is built for amd64 and this host is arm64: use an image for the host's architecture"},
 		"no /etc/5spot": {func(m *machine) { require.NoError(m.t, os.Remove(m.files.Path("/etc/5spot"))) },
-			"/etc/5spot does not exist: make it on this host, or " + optOut},
+			"/etc/5spot does not exist: make it on this host and delete this pod, or " + optOut},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMachine(t)

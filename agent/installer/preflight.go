@@ -49,17 +49,17 @@ func goArchitecture(systemd string) string {
 	return systemd
 }
 
-// unsuitable adds the remedy to what is wrong with a directory.
+// unsuitable adds the remedy to what is wrong with a directory. A pod does not see what is mounted after its start.
 func unsuitable(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, hostfs.ErrMissing):
-		return refuse(ReasonHostUnsuitable, "%v: make it on this host, or %s", err, optOut)
+		return refuse(ReasonHostUnsuitable, "%v: make it on this host and delete this pod, or %s", err, optOut)
 	case errors.Is(err, hostfs.ErrReadOnly):
-		return refuse(ReasonHostUnsuitable, "%v: mount its file system read-write on this host, or %s", err, optOut)
+		return refuse(ReasonHostUnsuitable, "%v: mount its file system read-write on this host and delete this pod, or %s", err, optOut)
 	case errors.Is(err, hostfs.ErrNoExec):
-		return refuse(ReasonHostUnsuitable, "%v: remount it with exec on this host, or %s", err, optOut)
+		return refuse(ReasonHostUnsuitable, "%v: remount it with exec on this host and delete this pod, or %s", err, optOut)
 	}
 	return err
 }

@@ -32,10 +32,9 @@ func (s *stage) start(image string) *pod {
 // stop is what happens to a pod that is deleted: SIGTERM, and time to end. It may have ended before.
 func (p *pod) stop() { _ = p.host.Enter("systemctl", "stop", p.unit).Run() }
 
-// kill ends it at once.
+// kill ends it at once, if it still is there.
 func (p *pod) kill() {
-	p.t.Helper()
-	p.host.Run("systemctl", "kill", "--signal=KILL", p.unit)
+	_ = p.host.Enter("systemctl", "kill", "--signal=KILL", p.unit).Run()
 	p.stop()
 	_ = p.host.Enter("systemctl", "reset-failed", p.unit).Run()
 }

@@ -147,6 +147,8 @@ func (s *stage) scene(name string, run func(*stage)) {
 	s.t.Run(name, func(t *testing.T) {
 		part := *s
 		part.t = t
+		defer func() { s.pods = part.pods }()
+		defer part.clear()
 		_, err := part.lent.Register(t.Context())
 		require.NoError(t, err)
 		part.setNode(func(n *corev1.Node) { n.Labels[reclaim.LabelAgent] = reclaim.LabelAgentEnabled })
@@ -154,8 +156,6 @@ func (s *stage) scene(name string, run func(*stage)) {
 		part.create(part.configMap())
 		part.create(daemonSet())
 		run(&part)
-		part.clear()
-		s.pods = part.pods
 	})
 }
 
