@@ -82,7 +82,7 @@ func (f Facts) wanted() Verdict {
 	case !f.known(set.Sight, set.At):
 		return Verdict{Answer: Wait, Why: "nothing is known of the DaemonSet at the moment"}
 	case set.Sight == cluster.Absent:
-		return Verdict{Answer: Uninstall, Why: "the DaemonSet is gone"}
+		return Verdict{Answer: Uninstall, Why: "there is no DaemonSet of the name in DAEMONSET_NAME in the pod's namespace"}
 	case set.Deleting:
 		return Verdict{Answer: Uninstall, Why: "the DaemonSet is being deleted"}
 	case !set.Selects(f.Node.Labels):

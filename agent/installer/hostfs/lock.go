@@ -15,7 +15,7 @@ const lockPoll = 50 * time.Millisecond
 
 // Lock waits for the lock that keeps two who change the host apart, and gives what ends it. The kernel ends it with the process.
 func (h FS) Lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(h.Path(path), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(h.Path(path), os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o600) // everybody may write to /run/lock
 	if err != nil {
 		return nil, fmt.Errorf("opening the lock: %w", err)
 	}
