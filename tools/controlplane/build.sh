@@ -2,6 +2,7 @@
 # Builds the real control plane for tests and demo: etcd, kube-apiserver, kubectl, and Cluster API's core manager with its CRDs.
 #
 #   build.sh         build what is missing; print the directory that holds the binaries
+#   build.sh node    build, besides, what a real node with real pods needs: kubelet, kube-controller-manager, kube-scheduler
 #   build.sh where   print that directory, build nothing
 #
 # Everything comes from the Go module proxy and goes to the user's cache directory, keyed by version, so that a second clone finds
@@ -9,6 +10,8 @@
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 binaries=(etcd kube-apiserver kubectl capi-core)
+node_binaries=()
+[[ ${1:-} != node ]] || node_binaries=(kubelet kube-controller-manager kube-scheduler)
 
 version_of() { sed -n "s#^.*[[:space:]]$2 \(v[0-9.]*\).*#\1#p" "$here/$1" | head -n 1; }
 k8s=$(version_of go.mod k8s.io/kubernetes)
@@ -25,7 +28,7 @@ die() {
 
 missing() {
   local b
-  for b in "${binaries[@]}"; do [[ -x $assets/$b ]] || printf '%s ' "$b"; done
+  for b in "${binaries[@]}" "${node_binaries[@]}"; do [[ -x $assets/$b ]] || printf '%s ' "$b"; done
   [[ -d $assets/capi-crds ]] || printf 'capi-crds '
 }
 
@@ -75,5 +78,6 @@ if [[ -n $(missing) ]]; then
   build . k8s.io/kubernetes/cmd/kubectl kubectl "$k8s_flags"
   build capi sigs.k8s.io/cluster-api/core capi-core ""
   copy_crds
+  for binary in "${node_binaries[@]}"; do build . "k8s.io/kubernetes/cmd/$binary" "$binary" "$k8s_flags"; done
 fi
 printf '%s\n' "$assets"
