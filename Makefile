@@ -56,18 +56,20 @@ bats: ## Run the shell tool's tests alone
 	bats/run.sh
 
 .PHONY: lint
-lint: ## Check Go and shell style
+lint: ## Check Go and shell style, and the manifests against their schemas
 	@hack/need.sh shellcheck
 	$(TOOL) golangci-lint run
 	shellcheck $(SCRIPTS)
 	$(TOOL) shfmt -i 2 -ci -d $(SCRIPTS)
+	hack/manifests.sh
 
 .PHONY: generate
-generate: ## Write the CRD, the deepcopy functions and docs/api.md from api/v1alpha1, and the controller's role from its markers
+generate: ## Write what is derived: CRD, deepcopy functions, docs/api.md, the controller's role, the ClusterResourceSet's copy of the node agent
 	$(TOOL) controller-gen object crd paths=./api/v1alpha1 output:crd:dir=deploy/crds
 	$(TOOL) controller-gen rbac:roleName=5spot-controller,headerFile=deploy/controller/rbac/reach.txt paths=./controller/... output:rbac:dir=deploy/controller/rbac
 	$(TOOL) crd-ref-docs --source-path=api/v1alpha1 --renderer=markdown --output-path=docs/api.md --log-level=ERROR \
 	  --config=tools/dev/api-docs/config.yaml --templates-dir=tools/dev/api-docs
+	$(TOOL) kustomize build deploy/node-agent --output deploy/node-agent/clusterresourceset/node-agent.yaml
 
 .PHONY: verify
 verify: ## Fail when a generated file or a go.mod is stale
