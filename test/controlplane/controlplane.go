@@ -40,6 +40,9 @@ type Options struct {
 	CAPI bool
 	// AuditUsers are those whose every request is in the audit log.
 	AuditUsers []string
+	// Workloads gives pods the identity of their ServiceAccount, for whom StartWorkloads is called. Without it a pod needs neither a
+	// ServiceAccount nor a controller that makes one.
+	Workloads bool
 }
 
 // ControlPlane is a running etcd and kube-apiserver.
@@ -108,6 +111,9 @@ func (c *ControlPlane) environment(o Options, policy string) *envtest.Environmen
 		Set("shutdown-watch-termination-grace-period", "1s").
 		Set("audit-policy-file", policy).
 		Set("audit-log-path", c.AuditLog)
+	if o.Workloads {
+		env.ControlPlane.GetAPIServer().Configure().Disable("disable-admission-plugins") // envtest's default for it is ServiceAccount
+	}
 	return env
 }
 

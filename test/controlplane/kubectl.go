@@ -11,8 +11,8 @@ import (
 
 // RunKubectl runs kubectl as a cluster administrator from the repository's root, and gives what it printed; also when it fails.
 func (c *ControlPlane) RunKubectl(ctx context.Context, args ...string) (string, error) {
-	kubeconfig := filepath.Join(c.dir, "admin.kubeconfig")
-	if err := os.WriteFile(kubeconfig, c.Kubeconfig, 0o600); err != nil {
+	kubeconfig, err := c.kubeconfigFile()
+	if err != nil {
 		return "", err
 	}
 	cmd := exec.CommandContext(ctx, c.Kubectl(), append([]string{"--kubeconfig", kubeconfig, "--cache-dir", c.dir}, args...)...)
@@ -23,4 +23,10 @@ func (c *ControlPlane) RunKubectl(ctx context.Context, args ...string) (string, 
 		return text, fmt.Errorf("kubectl %s: %w: %s", strings.Join(args, " "), err, text)
 	}
 	return text, nil
+}
+
+// kubeconfigFile is an administrator's, for a program that wants a file.
+func (c *ControlPlane) kubeconfigFile() (string, error) {
+	path := filepath.Join(c.dir, "admin.kubeconfig")
+	return path, os.WriteFile(path, c.Kubeconfig, 0o600)
 }

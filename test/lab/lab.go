@@ -38,12 +38,22 @@ type Lab struct {
 	// Hosts are the workstations.
 	Hosts *stubk0smotron.Hosts
 
-	stops []func() error
+	workloads bool
+	stops     []func() error
 }
 
 // Start brings everything up; progress is told what comes next. A context that ends stops it between two steps.
-func Start(ctx context.Context, hosts stubk0smotron.Options, progress func(string)) (_ *Lab, err error) {
-	l := &Lab{}
+func Start(ctx context.Context, hosts stubk0smotron.Options, progress func(string)) (*Lab, error) {
+	return (&Lab{}).start(ctx, hosts, progress)
+}
+
+// StartForKubelets is Start with a child on which real kubelets find work: DaemonSets get pods, and those run as their ServiceAccount. It
+// needs what `build.sh node` builds.
+func StartForKubelets(ctx context.Context, hosts stubk0smotron.Options, progress func(string)) (*Lab, error) {
+	return (&Lab{workloads: true}).start(ctx, hosts, progress)
+}
+
+func (l *Lab) start(ctx context.Context, hosts stubk0smotron.Options, progress func(string)) (_ *Lab, err error) {
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, l.Stop())
@@ -94,10 +104,17 @@ func (l *Lab) startManagement() (err error) {
 }
 
 func (l *Lab) startChild() (err error) {
-	if l.Child, err = controlplane.Start(controlplane.Options{}); err != nil {
+	if l.Child, err = controlplane.Start(controlplane.Options{Workloads: l.workloads}); err != nil {
 		return err
 	}
 	l.stops = append(l.stops, l.Child.Stop)
+	if l.workloads {
+		stop, err := l.Child.StartWorkloads()
+		if err != nil {
+			return err
+		}
+		l.stops = append(l.stops, stop)
+	}
 	l.ChildAdmin, err = client.New(l.Child.Config, client.Options{Scheme: scheme()})
 	return err
 }

@@ -68,6 +68,9 @@ func (h *Hosts) Reboot(ctx context.Context, address string) error {
 
 // join boots a host and puts its pods on it. It may be repeated after an error.
 func (h *Hosts) join(ctx context.Context, child *rest.Config, id identity) error {
+	if id.host.Real != nil {
+		return id.host.Real.Join(ctx, id.nodeName, id.providerID, map[string]string{machineNameLabel: id.machineName})
+	}
 	k, err := newKubelet(child, id, h.options, h.log)
 	if err != nil {
 		return err
@@ -96,6 +99,9 @@ func (h *Hosts) boot(ctx context.Context, k *kubelet) error {
 
 // stop ends the kubelet of the host at address. When it returns, that kubelet writes nothing any more.
 func (h *Hosts) stop(ctx context.Context, address string) error {
+	if host := h.options.host(address); host.Real != nil {
+		return host.Real.Leave(ctx)
+	}
 	k := h.last(address)
 	if k == nil {
 		return nil

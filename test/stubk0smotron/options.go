@@ -1,6 +1,7 @@
 package stubk0smotron
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"time"
@@ -33,6 +34,16 @@ type Host struct {
 	KubeletVersion string
 	// Pods are put on the Node when it has joined.
 	Pods []Pods
+	// Real is the host itself, where there is one. Of the rest only Hostname counts then: the kubelet is the host's own.
+	Real RealHost
+}
+
+// RealHost is a host that exists, reached as k0smotron reaches one over SSH.
+type RealHost interface {
+	// Join starts a kubelet that will register a Node of that name, with that provider ID and those labels.
+	Join(ctx context.Context, nodeName, providerID string, labels map[string]string) error
+	// Leave ends the kubelet and what it runs. The Node stays. It may be called before Join.
+	Leave(ctx context.Context) error
 }
 
 // PodKind is what created a pod.
