@@ -10,7 +10,7 @@ SCRIPTS = $(shell git ls-files -co --exclude-standard '*.sh' '*.bash' '*.bats' .
 
 .PHONY: help
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: $(addprefix build-,$(wildcard agent controller)) ## Build the agent and the controller, static, into bin/
@@ -38,8 +38,16 @@ demo: controlplane ## Lend a machine to a cluster, start `java` on it, and time 
 controlplane: ## Build etcd, kube-apiserver, kubectl and the CAPI core manager into the user's cache
 	tools/controlplane/build.sh
 
+# A real node takes root, and some minutes more of building the first time. Without root its test is skipped, and they are saved.
+node := $(if $(filter 0,$(shell id -u)),-node)
+
+.PHONY: controlplane-node
+controlplane-node: ## Build kubelet, kube-controller-manager and kube-scheduler as well
+	@hack/need.sh systemd-nspawn:systemd-container debootstrap
+	tools/controlplane/build.sh node
+
 .PHONY: test
-test: controlplane ## Run every test; the last line is the total
+test: controlplane$(node) ## Run every test; the last line is the total
 	@hack/test.sh
 
 .PHONY: bench-agent
@@ -50,6 +58,10 @@ bench-agent: controlplane ## Measure the agent beside its peers, into docs/bench
 .PHONY: fuzz
 fuzz: ## Fuzz what reads foreign bytes, a minute each (FUZZTIME)
 	@hack/fuzz.sh
+
+.PHONY: test-node
+test-node: controlplane-node ## Take one real node (systemd, containerd, kubelet) through its life with the agent; needs root
+	go test -count=1 -timeout=30m -v ./test/realnode
 
 .PHONY: bats
 bats: ## Run the shell tool's tests alone

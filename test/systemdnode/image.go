@@ -19,10 +19,10 @@ import (
 // What the image is made of. It is cached under a name that changes with it.
 const (
 	suite    = "bookworm"
-	packages = "systemd,dbus,systemd-sysv,procps,kmod,iproute2"
+	packages = "systemd,dbus,systemd-sysv,procps,kmod,iproute2,containerd,runc"
 	// masked units are not needed in a test and cost time at boot, or wait for a terminal.
 	masked = "apt-daily.timer apt-daily-upgrade.timer e2scrub_all.timer dpkg-db-backup.timer console-getty.service " +
-		"systemd-logind.service getty.target systemd-networkd.service systemd-resolved.service"
+		"systemd-logind.service getty.target systemd-networkd.service systemd-resolved.service containerd.service"
 )
 
 // image is the directory of the root file system that all nodes share. It is made when it is missing, by one process at a time.
