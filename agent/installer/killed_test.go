@@ -81,10 +81,10 @@ func (m *machine) dies(n int, do func(*Installer) error) (killed bool) {
 // TestKilledAtAnyPoint is the promise that both ways can be ended at any change and gone on with, in either direction.
 func TestKilledAtAnyPoint(t *testing.T) {
 	install := func(config string) func(*Installer) error {
-		return func(i *Installer) error { return i.Install(context.Background(), owner(), []byte(config)) }
+		return func(i *Installer) error { return i.Install(t.Context(), owner(), []byte(config)) }
 	}
 	uninstall := func(i *Installer) error {
-		_, err := i.Uninstall(context.Background())
+		_, err := i.Uninstall(t.Context())
 		return err
 	}
 	for name, tt := range map[string]struct {

@@ -2,7 +2,6 @@ package installer
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"io/fs"
@@ -130,7 +129,7 @@ func (m *machine) isComplete(config string) {
 	require.Equal(m.t, m.program, m.text(ProgramPath))
 	require.Equal(m.t, config, m.text(reclaim.ConfigPath))
 	require.Equal(m.t, systemd.Unit(), m.text(UnitPath))
-	u, err := m.systemd.Unit(context.Background())
+	u, err := m.systemd.Unit(m.t.Context())
 	require.NoError(m.t, err)
 	require.True(m.t, u.Enabled)
 	require.False(m.t, u.Outdated)
