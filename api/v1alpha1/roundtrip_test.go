@@ -138,6 +138,11 @@ func (s server) printsColumns(t *testing.T) {
 	next := metav1.NewTime(time.Now().Add(24 * time.Hour))
 	sm.Status.NextActivation = &next
 	sm.Status.Phase = v1alpha1.PhaseInactive
+	sm.Status.InSchedule = true
+	sm.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionScheduled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonScheduleDisabled, LastTransitionTime: metav1.Now()},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonScheduleDisabled, LastTransitionTime: metav1.Now()},
+	}
 	require.NoError(t, s.client.Status().Update(t.Context(), sm))
 
 	table := s.table(t, "in-a-table")
@@ -145,9 +150,11 @@ func (s server) printsColumns(t *testing.T) {
 	for _, c := range table.ColumnDefinitions {
 		columns = append(columns, c.Name)
 	}
-	require.Equal(t, []string{"Name", "Phase", "Node", "In-schedule", "Next", "Reason", "Age"}, columns)
+	require.Equal(t, []string{"Name", "Phase", "Node", "Scheduled", "Next", "Ready", "Reason", "Message", "Age"}, columns)
 	require.Equal(t, "Inactive", table.Rows[0].Cells[1])
+	require.Equal(t, "False", table.Rows[0].Cells[3], "covered by its schedule, and yet disabled")
 	require.Equal(t, next.UTC().Format(time.RFC3339), table.Rows[0].Cells[4])
+	require.Equal(t, []any{"True", "ScheduleDisabled"}, table.Rows[0].Cells[5:7])
 }
 
 func (s server) table(t *testing.T, name string) *metav1.Table {

@@ -25,9 +25,11 @@ const (
 // +kubebuilder:resource:shortName=sm
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.nodeRef.name`
-// +kubebuilder:printcolumn:name="In-schedule",type=boolean,JSONPath=`.status.inSchedule`
+// +kubebuilder:printcolumn:name="Scheduled",type=string,JSONPath=`.status.conditions[?(@.type=="Scheduled")].status`
 // +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextActivation`
-// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.reclaim.reason`
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="size(self.metadata.name) <= 63",message="metadata.name: at most 63 characters, because the Machine and its Node carry the same name, for example ws-1"
 type ScheduledMachine struct {
@@ -214,11 +216,13 @@ type MachineTemplate struct {
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, (!k.matches('^([A-Za-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io') || k.startsWith('node.cluster.x-k8s.io/')) && k != '5spot.finos.org/scheduled-machine')",message="spec.machineTemplate.labels: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine are set by CAPI and the controller; use a key of your own, for example example.org/team, or node.cluster.x-k8s.io/team to have CAPI put it on the Node"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && size(self[k]) <= 63)",message="spec.machineTemplate.labels: a key is an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.'; a value is at most 63 of these, for example example.org/team: a"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations for the Machine.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.matches('^([A-Za-z0-9-]+\\\\.)*cluster\\\\.x-k8s\\\\.io') && k != '5spot.finos.org/scheduled-machine-uid')",message="spec.machineTemplate.annotations: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine-uid are set by CAPI and the controller; use a key of your own, for example example.org/team"
+	// +kubebuilder:validation:XValidation:rule="self.all(k, k.matches('^([A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?([.][A-Za-z0-9]([-A-Za-z0-9]*[A-Za-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$'))",message="spec.machineTemplate.annotations: a key is an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', for example example.org/team"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// version is the Kubernetes version of the Machine; kubeadm-style bootstrap providers need it.
 	// +optional
@@ -233,7 +237,7 @@ type NodeTaint struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=317
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$')",message="spec.nodeTaints.key: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', for example example.org/workload"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && self.indexOf('/') <= 253",message="spec.nodeTaints.key: an optional DNS prefix and '/', then at most 63 letters, digits, '-', '_' and '.', for example example.org/workload"
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(5spot\\\\.finos\\\\.org|kubernetes\\\\.io|node\\\\.kubernetes\\\\.io|node-role\\\\.kubernetes\\\\.io)/')",message="spec.nodeTaints.key: the prefixes 5spot.finos.org/, kubernetes.io/, node.kubernetes.io/ and node-role.kubernetes.io/ are reserved; use your own, for example workload"
 	Key string `json:"key"`
 	// value of the taint.

@@ -64,10 +64,10 @@ func (s server) stored(t *testing.T, name string) *unstructured.Unstructured {
 	return u
 }
 
-// fromFile reads an object of testdata.
+// fromFile reads an object of testdata/scheduledmachines: objects as they are in the field.
 func fromFile(t *testing.T, file string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", file))
+	data, err := os.ReadFile(filepath.Join(controlplane.Root(), "testdata", "scheduledmachines", file))
 	require.NoError(t, err)
 	return fromYAML(t, string(data))
 }

@@ -30,15 +30,26 @@ const (
 	PhaseError Phase = "Error"
 )
 
-// Condition types of a ScheduledMachine.
+// Condition types of a ScheduledMachine. Their reasons are in reasons.go.
 const (
-	// ConditionReady: the machine is where its schedule wants it.
+	// ConditionReady: the machine is where its schedule wants it, and as the spec wants it; the first thing that is not is its reason.
 	ConditionReady = "Ready"
+	// ConditionStalled, present while true: nothing goes on until a person changes something. kstatus takes it for a failure.
+	ConditionStalled = "Stalled"
+	// ConditionScheduled: the schedule is enabled and covers the present moment. The message says until when, or from when.
+	ConditionScheduled = "Scheduled"
+	// ConditionMachineReady: the Machine is there and its Node is Ready.
+	ConditionMachineReady = "MachineReady"
 	// ConditionChildClusterReachable: the child cluster answers under its kubeconfig Secret.
 	ConditionChildClusterReachable = "ChildClusterReachable"
+	// ConditionNodeTainted: the Node has the taints of spec.nodeTaints.
+	ConditionNodeTainted = "NodeTainted"
+	// ConditionTaintOwnershipConflict, present while true: somebody else has put a taint of spec.nodeTaints on the Node, with another value.
+	// It is not overwritten.
+	ConditionTaintOwnershipConflict = "TaintOwnershipConflict"
 	// ConditionReclaimed: the machine was taken back by its owner and is held out until released.
 	ConditionReclaimed = "Reclaimed"
-	// ConditionNodeIdentityMismatch: the Node that CAPI mapped to the Machine does not carry the Machine's name. Nothing is done to it.
+	// ConditionNodeIdentityMismatch, present while true: the Node that CAPI mapped to the Machine does not carry the Machine's name. Nothing is done to it.
 	ConditionNodeIdentityMismatch = "NodeIdentityMismatch"
 	// ConditionShuttingDown: the machine is leaving its cluster. It is there only while that lasts; its reason says how far it has come, and
 	// its message what it waits for and what a person can do.
@@ -46,73 +57,6 @@ const (
 	// ConditionAgentReady: the agent on the machine's Node watches for exactly what spec.killIfCommands says. Absent when nothing is asked for
 	// and nothing is left of it on the child cluster, so that nobody waits for an agent that will never come.
 	ConditionAgentReady = "AgentReady"
-)
-
-// Reasons of the condition ShuttingDown, in the order in which a machine leaves.
-const (
-	// ReasonGracePeriod: spec.gracefulShutdownTimeout runs; nothing has been done to the Node yet.
-	ReasonGracePeriod = "GracePeriod"
-	// ReasonDraining: the Node is cordoned and its pods are being evicted; the message names those that are left, and why.
-	ReasonDraining = "Draining"
-	// ReasonChildClusterUnreachable: the drain cannot go on, but its time runs; after it the Machine is deleted all the same.
-	ReasonChildClusterUnreachable = "ChildClusterUnreachable"
-	// ReasonWaitingForBootstrapData: the Machine has no bootstrap data yet. Deleted before, it would leave its infrastructure object behind for ever.
-	// After ten minutes it is deleted all the same.
-	ReasonWaitingForBootstrapData = "WaitingForBootstrapData"
-	// ReasonMachineDeleting: the Machine is deleted, and Cluster API is removing it.
-	ReasonMachineDeleting = "MachineDeleting"
-)
-
-// Reasons of the condition ShuttingDown for a Machine that is deleted and does not go. The message says what to do.
-const (
-	// ReasonClusterGone: the Cluster does not exist any more, and Cluster API removes no Machine without it.
-	ReasonClusterGone = "ClusterGone"
-	// ReasonPaused: the Cluster or the Machine is paused.
-	ReasonPaused = "Paused"
-	// ReasonDeletionHook: somebody holds the deletion up with a pre-drain or pre-terminate annotation on the Machine.
-	ReasonDeletionHook = "DeletionHook"
-	// ReasonInfrastructureStuck: the infrastructure object still has a finalizer minutes after its deletion.
-	ReasonInfrastructureStuck = "InfrastructureStuck"
-)
-
-// Reasons of ConditionAgentReady when it is True: the agent's own state.
-const (
-	// ReasonArmed: a match takes the machine out.
-	ReasonArmed = "Armed"
-	// ReasonRequesting: there was a match, and the Node does not say so yet.
-	ReasonRequesting = "Requesting"
-	// ReasonRequested: the Node asks to leave.
-	ReasonRequested = "Requested"
-)
-
-// Reasons of ConditionAgentReady when it is False, or Unknown for the last two.
-const (
-	// ReasonInvalidEntry: an entry of spec.killIfCommands cannot be given to a node. The others are in force.
-	ReasonInvalidEntry = "InvalidEntry"
-	// ReasonNoNode: the machine is not in its cluster, or its Node is not surely its own.
-	ReasonNoNode = "NoNode"
-	// ReasonNotOurs: another controller has marked the Node or its ConfigMap as its own.
-	ReasonNotOurs = "NotOurs"
-	// ReasonNotProjected: the child cluster refused the label or the ConfigMap.
-	ReasonNotProjected = "NotProjected"
-	// ReasonLabelRefused: somebody else gave the Node's label another value.
-	ReasonLabelRefused = "LabelRefused"
-	// ReasonInstalling: the Node is labelled, and no agent has reported yet.
-	ReasonInstalling = "Installing"
-	// ReasonStateUnreadable: what the Node says of its agent is no agent's writing.
-	ReasonStateUnreadable = "StateUnreadable"
-	// ReasonConfigPending: the agent runs with another configuration than the one that was projected.
-	ReasonConfigPending = "ConfigPending"
-	// ReasonStandby: the agent has nothing that it could or should give back, or cannot see processes.
-	ReasonStandby = "Standby"
-	// ReasonInert: the agent has nothing to match.
-	ReasonInert = "Inert"
-	// ReasonRemoving: nothing is asked for any more, and what was projected is being taken off.
-	ReasonRemoving = "Removing"
-	// ReasonStale: the Node does not report, so what its agent last said may no longer hold.
-	ReasonStale = "Stale"
-	// ReasonUnreachable: the child cluster does not answer.
-	ReasonUnreachable = "Unreachable"
 )
 
 // ScheduledMachineStatus is written by the controller alone.
@@ -144,15 +88,16 @@ type ScheduledMachineStatus struct {
 	// infrastructureRef is the object made from spec.infrastructureSpec.
 	// +optional
 	InfrastructureRef *corev1.ObjectReference `json:"infrastructureRef,omitempty"`
-	// nodeRef is the machine's Node in the child cluster.
+	// nodeRef is the machine's Node in the child cluster; while that cannot be reached, as it was last seen.
 	// +optional
 	NodeRef *NodeReference `json:"nodeRef,omitempty"`
 	// providerID is the infrastructure provider's name for the machine.
 	// +optional
 	ProviderID string `json:"providerID,omitempty"`
-	// appliedNodeTaints are the taints on the Node that the controller put there.
+	// appliedNodeTaints are the taints on the Node that are the controller's: it claims them here before it puts them there, and removes
+	// no others.
 	// +optional
-	// +kubebuilder:validation:MaxItems=50
+	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	AppliedNodeTaints []NodeTaint `json:"appliedNodeTaints,omitempty"`
 	// shutdown is the shutdown under way, at the end of the schedule or of the ScheduledMachine.

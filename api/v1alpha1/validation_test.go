@@ -13,7 +13,7 @@ import (
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
 
-// change is one field of testdata/basic.yaml, written over as YAML. An empty value removes the field.
+// change is one field of basic.yaml, written over as YAML. An empty value removes the field.
 type change struct{ field, value string }
 
 func (c change) apply(t *testing.T, u *unstructured.Unstructured) {
@@ -58,6 +58,8 @@ func (s server) acceptsGoodValues(t *testing.T) {
 		{"spec.machineTemplate", "{labels: {node.cluster.x-k8s.io/team: a, x-k8s.io/b: c}}"},
 		{"spec.nodeTaints", "[{key: my.kubernetes.io/x, effect: NoSchedule}]"},
 		{"spec.afterReclaim", "Hold"},
+		{"spec.machineTemplate", "{labels: {a: '', Example.x: b_c.d, a.example.org/x-y: V1}, annotations: {a.example.org/x: 'any text, {\"even\": \"JSON\"}'}}"},
+		{"spec.nodeTaints", "[{key: " + strings.Repeat("p", 253) + "/x, effect: NoSchedule}]"},
 		{"metadata.name", strings.Repeat("w", 63)},
 	} {
 		t.Run(c.field+" "+shorten(c.value), func(t *testing.T) { require.NoError(t, s.dryRun(t, c)) })
@@ -78,6 +80,7 @@ func (s server) refusesBadValues(t *testing.T) {
 		argument = "spec.killIfCommands: an entry with '/' or a space is searched for in every process's arguments and needs at least 3 characters, for example /opt/idea/"
 		oneLine  = "spec.killIfCommands: an entry is one line without NUL, for example java"
 		labels   = "use a key of your own, for example example.org/team, or node.cluster.x-k8s.io/team to have CAPI put it on the Node"
+		syntax   = "a value is at most 63 of these, for example example.org/team: a"
 		notes    = "spec.machineTemplate.annotations: keys of cluster.x-k8s.io and 5spot.finos.org/scheduled-machine-uid are set by CAPI and the controller; use a key of your own, for example example.org/team"
 	)
 	for _, tt := range []struct {
@@ -86,6 +89,25 @@ func (s server) refusesBadValues(t *testing.T) {
 	}{
 		{change{"metadata.name", strings.Repeat("w", 64)}, "", "metadata.name: at most 63 characters, because the Machine and its Node carry the same name, for example ws-1"},
 		{change{"spec", ""}, "spec", "Required value"},
+		{change{"spec.schedule", ""}, "spec.schedule", "Required value"},
+		{change{"spec.clusterName", ""}, "spec.clusterName", "Required value"},
+		{change{"spec.bootstrapSpec", ""}, "spec.bootstrapSpec", "Required value"},
+		{change{"spec.bootstrapSpec.kind", ""}, "spec.bootstrapSpec.kind", "Required value"},
+		{change{"spec.bootstrapSpec.spec", ""}, "spec.bootstrapSpec.spec", "Required value"},
+		{change{"spec.infrastructureSpec", ""}, "spec.infrastructureSpec", "Required value"},
+		{change{"spec.schedule.timezone", "''"}, "spec.schedule.timezone", "at least 1 chars long"},
+		{change{"spec.schedule.timezone", strings.Repeat("z", 65)}, "spec.schedule.timezone", "64"},
+		{change{"spec.schedule.enabled", "'yes'"}, "spec.schedule.enabled", "must be of type boolean"},
+		{change{"spec.machineTemplate.labels", "{'a b': c}"}, "spec.machineTemplate.labels", syntax},
+		{change{"spec.machineTemplate.labels", "{a..b/c: d}"}, "spec.machineTemplate.labels", syntax},
+		{change{"spec.machineTemplate.labels", "{a: " + strings.Repeat("v", 64) + "}"}, "spec.machineTemplate.labels", syntax},
+		{change{"spec.machineTemplate.annotations", "{'a b': c}"}, "spec.machineTemplate.annotations", "for example example.org/team"},
+		{change{"spec.nodeTaints", "[{key: a..b/x, effect: NoSchedule}]"}, "spec.nodeTaints[0].key", taintKey},
+		{change{"spec.nodeTaints", "[{key: " + strings.Repeat("p", 254) + "/x, effect: NoSchedule}]"}, "spec.nodeTaints[0].key", taintKey},
+		{change{"spec.nodeTaints", "[{key: x" + strings.Repeat("n", 63) + ", effect: NoSchedule}]"}, "spec.nodeTaints[0].key", taintKey},
+		{change{"spec.nodeTaints", "[{key: x}]"}, "spec.nodeTaints[0].effect", "Required value"},
+		{change{"spec.nodeTaints", "[{effect: NoSchedule}]"}, "spec.nodeTaints[0].key", "Required value"},
+		{change{"spec.nodeTaints", list("{key: x, effect: NoSchedule}", 51)}, "spec.nodeTaints", "at most 50 items"},
 		{change{"spec.clusterName", "''"}, "spec.clusterName", "at least 1 chars long"},
 		{change{"spec.clusterName", "-a"}, "spec.clusterName", "starting with a letter or digit, for example team-a"},
 		{change{"spec.clusterName", strings.Repeat("c", 64)}, "spec.clusterName", "63"},

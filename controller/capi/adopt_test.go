@@ -6,8 +6,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
 
 func TestObjectsOfTheVersionInRustAreBroughtOver(t *testing.T) {
@@ -37,9 +35,6 @@ func TestNothingElseIsBroughtOver(t *testing.T) {
 	before := another.DeepCopy()
 	require.False(t, BringOver(another, sm), "of an earlier ScheduledMachine")
 	require.Equal(t, before, another)
-	asInRust(another, sm.UID)
-	another.SetAnnotations(map[string]string{v1alpha1.OwnerUIDAnnotation: "0"})
-	require.False(t, BringOver(another, sm), "marked for another since")
 }
 
 // Owners besides ours stay: Cluster API puts the Machine, or the Cluster, among them.

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/pods"
 )
 
 // firstGrace is one second rather than none: every kubelet takes both as one second or two, but with it the pod stays in the API until its
@@ -25,14 +25,14 @@ func (r *Reconciler) deletePods(ctx context.Context, s *scope, times *v1alpha1.R
 	if s.removal().PodsDeletedAt != nil {
 		return nil
 	}
-	pods, err := r.pods(ctx, s)
+	all, err := r.pods(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := deleteAll(ctx, s, pods, firstGrace); err != nil {
+	if err := deleteAll(ctx, s, all, firstGrace); err != nil {
 		return err
 	}
-	times.PodsDeletedAt, times.PodsDeleted = microtime(r.Now()), int32(len(pods))
+	times.PodsDeletedAt, times.PodsDeleted = microtime(r.Now()), int32(len(all))
 	return nil
 }
 
@@ -62,20 +62,14 @@ func (r *Reconciler) podsLeft(ctx context.Context, s *scope) ([]metav1.PartialOb
 	if s.child == nil {
 		return nil, fmt.Errorf("the child cluster is not reachable: %w", s.childErr)
 	}
-	pods, err := r.pods(ctx, s)
+	all, err := r.pods(ctx, s)
 	var left []metav1.PartialObjectMetadata
-	for _, pod := range pods {
-		if !dead(&pod) {
+	for _, pod := range all {
+		if !pods.Dead(&pod) {
 			left = append(left, pod)
 		}
 	}
 	return left, err
-}
-
-// dead says that a pod's containers are: its kubelet's last word is a grace period of 0. The object may stay for as long as somebody else's
-// finalizer wants.
-func dead(pod *metav1.PartialObjectMetadata) bool {
-	return pod.DeletionTimestamp != nil && pod.DeletionGracePeriodSeconds != nil && *pod.DeletionGracePeriodSeconds == 0
 }
 
 // undeleted are the pods that were bound to the Node after the first list.
@@ -91,32 +85,7 @@ func undeleted(pods []metav1.PartialObjectMetadata) []metav1.PartialObjectMetada
 
 // pods lists the node's pods that have to go.
 func (r *Reconciler) pods(ctx context.Context, s *scope) ([]metav1.PartialObjectMetadata, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
-	onNode := client.MatchingFields{"spec.nodeName": s.removal().NodeName}
-	err := s.child.Do(ctx, func(ctx context.Context) error { return s.child.Client.List(ctx, list, onNode) })
-	if err != nil {
-		return nil, fmt.Errorf("listing the pods of Node %s: %w", s.removal().NodeName, err)
-	}
-	var pods []metav1.PartialObjectMetadata
-	for _, pod := range list.Items {
-		if !isMirror(&pod) && !isDaemon(&pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods, nil
-}
-
-// isMirror: the kubelet's picture of a static pod; it is not the API's to delete.
-func isMirror(pod *metav1.PartialObjectMetadata) bool {
-	_, ok := pod.Annotations[corev1.MirrorPodAnnotationKey]
-	return ok
-}
-
-// isDaemon: its DaemonSet would make it again at once; it goes with the Node.
-func isDaemon(pod *metav1.PartialObjectMetadata) bool {
-	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "DaemonSet"
+	return pods.OnNode(ctx, s.child, s.removal().NodeName)
 }
 
 func deleteAll(ctx context.Context, s *scope, pods []metav1.PartialObjectMetadata, grace int64) error {

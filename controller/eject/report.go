@@ -14,11 +14,10 @@ import (
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
 
-// Reasons of events and of the condition Reclaimed.
+// Reasons of events.
 const (
-	ReasonEmergencyReclaim         = "EmergencyReclaim"
+	ReasonEmergencyReclaim         = v1alpha1.ReasonEmergencyReclaim
 	ReasonEmergencyReclaimDisabled = "EmergencyReclaimDisabledSchedule"
-	ReasonReleased                 = "Released"
 )
 
 // recordEvent stores the one event of this removal. Its name is derived from the record, so that a second attempt finds it there.
@@ -81,12 +80,16 @@ func describe(sm *v1alpha1.ScheduledMachine) {
 	}
 	switch {
 	case !record.Holds():
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, ReasonReleased, "The machine was given back to its schedule"
+		condition.Status, condition.Reason, condition.Message = metav1.ConditionFalse, v1alpha1.ReasonReleased, "The machine was given back to its schedule"
 	case record.Complete():
 		sm.Status.Phase, sm.Status.Message = v1alpha1.PhaseDisabled, "Taken back by its owner ("+record.Reason+"). "+wayBack(sm)
 		sm.Status.NodeRef, sm.Status.MachineRef, sm.Status.BootstrapRef, sm.Status.InfrastructureRef = nil, nil, nil, nil
 	default:
 		sm.Status.Phase, sm.Status.Message = v1alpha1.PhaseEmergencyRemove, "Being taken back by its owner ("+record.Reason+")"
+		meta.SetStatusCondition(&sm.Status.Conditions, metav1.Condition{
+			Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonEmergencyRemove,
+			Message: sm.Status.Message, ObservedGeneration: sm.Generation,
+		})
 	}
 	meta.SetStatusCondition(&sm.Status.Conditions, condition)
 }

@@ -91,13 +91,9 @@ func (r *Reconciler) find(ctx context.Context, sm *v1alpha1.ScheduledMachine, ma
 	return f, nil
 }
 
-// nodeName is capi.NodeName with the cluster's other Machines from the cache; empty on a mismatch, which the ordinary reconciler reports.
+// nodeName is machine.NodeName, with other Machines from the cache; empty on a mismatch, which the ordinary reconciler reports.
 func (r *Reconciler) nodeName(ctx context.Context, sm *v1alpha1.ScheduledMachine, own *unstructured.Unstructured) (string, error) {
-	all, err := machine.List(ctx, r.Client, r.Version, sm.Namespace)
-	if err != nil {
-		return "", err
-	}
-	name, err := capi.NodeName(sm, own, all)
+	name, err := machine.NodeName(ctx, r.Client, r.Version, sm, own)
 	var mismatch *capi.MismatchError
 	if errors.As(err, &mismatch) {
 		return "", nil

@@ -4,6 +4,8 @@ package events
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
@@ -24,4 +26,14 @@ func Phase(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before v1alph
 		note = "The phase was " + string(before)
 	}
 	to.Eventf(sm, nil, kind, string(phase), "Reconcile", "%s", note)
+}
+
+// Faults reports what is wrong that was not before, or that is wrong in another way now. A fault that stays is not reported again.
+func Faults(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before []metav1.Condition) {
+	for _, kind := range []string{v1alpha1.ConditionNodeIdentityMismatch, v1alpha1.ConditionTaintOwnershipConflict} {
+		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(sm.Status.Conditions, kind)
+		if is != nil && (was == nil || was.Message != is.Message) {
+			to.Eventf(sm, nil, corev1.EventTypeWarning, kind, "Reconcile", "%s", is.Message)
+		}
+	}
 }

@@ -85,10 +85,13 @@ func newManager(cluster *rest.Config, o Options) (ctrl.Manager, error) {
 		GracefulShutdownTimeout:       new(stopPatience),
 		// A replica that stands by has its queues full of what there is to look at.
 		Controller: config.Controller{EnableWarmup: new(true)},
-		Cache: cache.Options{ByObject: map[client.Object]cache.ByObject{
-			// Of all Secrets only Cluster API's are read.
-			&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", child.SecretType)},
-		}},
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(), // nobody here reads them, and they are half of an object
+			ByObject: map[client.Object]cache.ByObject{
+				// Of all Secrets only Cluster API's are read.
+				&corev1.Secret{}: {Field: fields.OneTermEqualSelector("type", child.SecretType)},
+			},
+		},
 		Client: client.Options{Cache: &client.CacheOptions{Unstructured: true}},
 	})
 	return mgr, err
@@ -114,7 +117,7 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, children *child.Cache
 		Client: mgr.GetClient(), Live: mgr.GetAPIReader(), Children: children, Version: version,
 		Events: mgr.GetEventRecorder("5spot-controller"), Now: time.Now, Metrics: counted,
 	}
-	projector := &projection.Reconciler{Client: mgr.GetClient(), Children: children, Version: version, Management: identity}
+	projector := &projection.Reconciler{Client: mgr.GetClient(), Children: children, Version: version, Management: identity, Wrap: counted.Reconciler}
 	connector := &child.Reconciler{
 		Client: mgr.GetClient(), Cache: children, Changed: []chan<- event.GenericEvent{changed, toProject}, Wrap: counted.Reconciler,
 		Farewell: func(ctx context.Context, key child.ClusterKey) {

@@ -43,6 +43,8 @@ type Reconciler struct {
 	Version capi.Version
 	// Management tells this management cluster from others that lend machines to the same child cluster; see Identity.
 	Management types.UID
+	// Wrap is put around the reconciler, to count what it does.
+	Wrap func(controller string, inner reconcile.Reconciler) reconcile.Reconciler
 }
 
 // Identity is the UID of a cluster's Namespace kube-system, which is as old as the cluster.

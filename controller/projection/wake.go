@@ -40,7 +40,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 		WatchesRawSource(source.Channel(changed, wake(clusterOf))).
 		WatchesRawSource(source.Func(r.watchChildren)).
 		WithOptions(r.options()).
-		Complete(r)
+		Complete(r.Wrap("projection", r))
 }
 
 func (r *Reconciler) watchChildren(ctx context.Context, q queue) error {

@@ -117,7 +117,7 @@ func TestPendingSaysWhatTheClusterLacks(t *testing.T) {
 		change func(*scope)
 		says   string
 	}{
-		"nothing": {func(*scope) {}, "Waiting for the Node to join its cluster"},
+		"nothing": {func(*scope) {}, "Creating the Machine"},
 		"missing": {func(s *scope) { s.cluster = nil }, "Cluster child does not exist; the Machine is made when it does"},
 		"leaving": {func(s *scope) { s.cluster.SetDeletionTimestamp(ptr.To(metav1.NewTime(dusk))) }, "Cluster child is being deleted; no Machine is made for it"},
 		"paused":  {func(s *scope) { annotated(s.cluster, "cluster.x-k8s.io/paused") }, "Cluster child is paused, so no Node joins it. It goes on when"},

@@ -1,12 +1,10 @@
 package scheduledmachine
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
@@ -49,9 +47,6 @@ func (s *scope) progress() string {
 }
 
 func (s *scope) setShuttingDown() {
-	if s.notice == nil {
-		meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionShuttingDown)
-		return
-	}
-	s.setCondition(v1alpha1.ConditionShuttingDown, metav1.ConditionTrue, s.notice.reason, s.notice.message)
+	notice := cmp.Or(s.notice, &notice{})
+	s.setWhileTrue(v1alpha1.ConditionShuttingDown, s.notice != nil, notice.reason, notice.message)
 }

@@ -58,10 +58,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.Gen
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduledmachine").
 		For(&v1alpha1.ScheduledMachine{}).
-		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(machine.Owner)).
+		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(r.concerned)).
 		Watches(emptyCluster(r.Version), handler.EnqueueRequestsFromMapFunc(r.lentTo),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(machine.Nodes(r.Client, r.Children, nodeMatters)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](firstRetry, lastRetry),
@@ -91,8 +92,6 @@ func emptyCluster(version capi.Version) *unstructured.Unstructured {
 	return cluster
 }
 
-// The roles are those on the management cluster; what the controller may do in a child cluster, its kubeconfig says.
-//
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=get;list;watch;update;patch
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/status,verbs=update
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch;create;patch;delete
@@ -108,21 +107,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachin
 	}
 	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
 	defer func() { err = errors.Join(err, r.save(ctx, s)) }()
-	steps := []func(context.Context, *scope) error{r.readSchedule, r.readCluster, r.readMachine, r.bringOver, r.readNode, r.settle}
+	steps := []func(context.Context, *scope) error{
+		r.readSchedule, r.readCluster, r.readMachine, r.bringOver, r.readNode, r.settle, r.keepTaints,
+	}
 	if s.deleting() {
 		steps = steps[1:] // a schedule at fault must not keep it from going
 	}
 	for _, run := range steps {
-		if err := run(ctx, s); err != nil {
-			s.fault = errors.Join(s.fault, err)
+		err := run(ctx, s)
+		if retry(err) {
+			s.fault = err
 			break
 		}
+		s.fault = errors.Join(s.fault, err) // what a person has to mend keeps nothing else from being looked at
 	}
 	s.conclude()
 	if retry(s.fault) {
 		return ctrl.Result{}, s.fault
 	}
-	return ctrl.Result{RequeueAfter: s.wakeAfter(), Priority: new(priority.Of(sm))}, nil
+	return ctrl.Result{RequeueAfter: s.wakeAfter(), Priority: new(priority.Of(sm))}, s.taintErr
 }
 
 func key(sm *v1alpha1.ScheduledMachine) types.NamespacedName { return client.ObjectKeyFromObject(sm) }

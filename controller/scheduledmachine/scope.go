@@ -18,6 +18,7 @@ import (
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/controller/schedule"
+	"5spot.finos.org/node-reclaim/controller/taint"
 )
 
 // scope is what one reconcile knows of its ScheduledMachine.
@@ -32,13 +33,17 @@ type scope struct {
 	// child is nil while the child cluster cannot be reached; childErr then says why.
 	child    *child.Connection
 	childErr error
-	// node is the machine's, as far as it can be told and reached; nil otherwise.
-	node *corev1.Node
+	// node is the Machine's, or nil; nodeGone says that its cluster was asked and does not have it.
+	node     *corev1.Node
+	nodeGone bool
+	// taints is what should be done about the Node's; taintErr is why it could not be.
+	taints   taint.Plan
+	taintErr error
 	// notice is what a shutdown waits for, if there is one.
 	notice *notice
 	// wake is when something has to be looked at again that no watch tells of; 0: never.
 	wake time.Duration
-	// fault is why the reconcile ended early.
+	// fault is what a person has to mend, or why the reconcile ended early.
 	fault error
 	// finished: the finalizer is off, nothing is left to write to.
 	finished bool
@@ -56,12 +61,13 @@ func retry(err error) bool {
 }
 
 func (r *Reconciler) readSchedule(_ context.Context, s *scope) error {
+	status := &s.sm.Status
 	parsed, err := schedule.Parse(s.sm.Spec.Schedule)
 	r.Metrics.Evaluated(err == nil && parsed.Active(s.now), err)
 	if err != nil {
-		return &Fault{Reason: "InvalidSchedule", Message: err.Error()}
+		status.InSchedule, status.NextActivation, status.NextCleanup = false, nil, nil
+		return &Fault{Reason: v1alpha1.ReasonInvalidSchedule, Message: err.Error()}
 	}
-	status := &s.sm.Status
 	status.InSchedule = parsed.Active(s.now)
 	status.NextActivation = edge(parsed.NextStart(s.now))
 	status.NextCleanup = edge(parsed.NextEnd(s.now))
@@ -111,7 +117,7 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 func (s *scope) deleting() bool { return s.sm.DeletionTimestamp != nil }
 
 func foreign(kind string, sm *v1alpha1.ScheduledMachine) error {
-	return &Fault{Reason: "NameTaken", Message: fmt.Sprintf(
+	return &Fault{Reason: v1alpha1.ReasonNameTaken, Message: fmt.Sprintf(
 		"%s %s exists and was not made for this ScheduledMachine; rename the ScheduledMachine or remove that object", kind, key(sm))}
 }
 
@@ -123,12 +129,20 @@ func (r *Reconciler) readNode(ctx context.Context, s *scope) error {
 	if err != nil {
 		return err
 	}
+	seen := s.sm.Status.NodeRef
 	s.sm.Status.NodeRef = nil
-	if s.child == nil || name == "" {
+	if name == "" {
+		return nil
+	}
+	if s.child == nil {
+		if seen != nil && seen.Name == name {
+			s.sm.Status.NodeRef = seen
+		}
 		return nil
 	}
 	node := &corev1.Node{}
 	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
+		s.nodeGone = apierrors.IsNotFound(err)
 		return ignoreNotFound(err, "reading Node "+name)
 	}
 	s.node = node
@@ -142,14 +156,10 @@ func (r *Reconciler) nodeName(ctx context.Context, s *scope) (string, error) {
 		meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionNodeIdentityMismatch)
 		return "", nil
 	}
-	all, err := machine.List(ctx, r.Client, r.Version, s.sm.Namespace)
-	if err != nil {
-		return "", err
-	}
-	name, err := capi.NodeName(s.sm, s.machine, all)
+	name, err := machine.NodeName(ctx, r.Client, r.Version, s.sm, s.machine)
 	var mismatch *capi.MismatchError
 	if errors.As(err, &mismatch) {
-		s.setCondition(v1alpha1.ConditionNodeIdentityMismatch, metav1.ConditionTrue, "NodeNotOurs", mismatch.Fault)
+		s.set(v1alpha1.ConditionNodeIdentityMismatch, yes(v1alpha1.ReasonNodeNotOurs, mismatch.Fault))
 		return "", nil
 	}
 	meta.RemoveStatusCondition(&s.sm.Status.Conditions, v1alpha1.ConditionNodeIdentityMismatch)

@@ -24,12 +24,14 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 	switch {
 	case s.handedOver(), s.machine != nil && s.machine.GetDeletionTimestamp() != nil:
 		return r.awaitMachine(ctx, s)
+	case s.deleting() && s.machine == nil:
+		return r.finalize(ctx, s)
+	case s.fault != nil && !s.deleting():
+		return nil // a person has to mend something first; what is there stays
 	case s.machine != nil && !s.wanted():
 		return r.shutDown(ctx, s)
 	case s.machine != nil:
 		return r.stay(ctx, s)
-	case s.deleting():
-		return r.finalize(ctx, s)
 	case s.wanted():
 		return r.create(ctx, s)
 	}
@@ -38,7 +40,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 
 // handedOver says that package eject is at work on this machine: nothing here may get into its way.
 func (s *scope) handedOver() bool {
-	return s.ejecting() || s.sm.Spec.KillSwitch && s.machine != nil
+	return s.ejecting() || s.machine != nil && (s.sm.Spec.KillSwitch || s.sm.Status.Termination.UnderWay())
 }
 
 // ejecting says that an emergency removal is under way.
@@ -85,11 +87,11 @@ func (r *Reconciler) stillSo(ctx context.Context, s *scope) (bool, error) {
 func (r *Reconciler) createObjects(ctx context.Context, s *scope) error {
 	bootstrap, err := capi.Bootstrap(s.sm)
 	if err != nil {
-		return &Fault{Reason: "InvalidSpec", Message: err.Error()}
+		return &Fault{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	infrastructure, err := capi.Infrastructure(s.sm)
 	if err != nil {
-		return &Fault{Reason: "InvalidSpec", Message: err.Error()}
+		return &Fault{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	for _, object := range []*unstructured.Unstructured{bootstrap, infrastructure, capi.Machine(s.sm, r.Version)} {
 		if ready, err := r.ensure(ctx, s, object); err != nil || !ready {
@@ -110,11 +112,11 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 		return true, nil
 	}
 	if meta.IsNoMatchError(err) {
-		return false, &Fault{Reason: "KindNotServed", Message: "the management cluster does not serve " +
+		return false, &Fault{Reason: v1alpha1.ReasonKindNotServed, Message: "the management cluster does not serve " +
 			object.GroupVersionKind().String() + "; install its provider or correct apiVersion and kind"}
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		return false, &Fault{Reason: "Refused", Message: err.Error()}
+		return false, &Fault{Reason: v1alpha1.ReasonRefused, Message: err.Error()}
 	}
 	if !apierrors.IsAlreadyExists(err) {
 		return false, err

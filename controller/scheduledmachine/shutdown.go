@@ -89,7 +89,7 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (bool, error) {
 		return true, nil
 	}
 	if s.child == nil {
-		s.wait(v1alpha1.ReasonChildClusterUnreachable, "Node %s cannot be drained: %s", name, reclaim.CleanReason(s.childErr.Error()))
+		s.wait(v1alpha1.ReasonNotConnected, "Node %s cannot be drained: %s", name, reclaim.CleanReason(s.childErr.Error()))
 		return false, nil
 	}
 	if s.node == nil {
@@ -164,7 +164,7 @@ func awaitBootstrapData(_ context.Context, s *scope) (bool, error) {
 	if capi.BootstrapDataReady(s.machine) || s.over(end) {
 		return true, nil
 	}
-	s.wait(v1alpha1.ReasonWaitingForBootstrapData, "%s %s has not written bootstrap data yet. Deleted before, the machine would leave its %s behind for ever; "+
+	s.wait(v1alpha1.ReasonWaitingForBootstrap, "%s %s has not written bootstrap data yet. Deleted before, the machine would leave its %s behind for ever; "+
 		"it is deleted at %s all the same", s.sm.Spec.BootstrapSpec.Kind, s.sm.Name, s.sm.Spec.InfrastructureSpec.Kind, clock(end))
 	return false, nil
 }

@@ -134,7 +134,7 @@ func TestUnreachableChildDoesNotStretchADrain(t *testing.T) {
 			require.Equal(t, tt.over, over)
 			require.Equal(t, tt.wake, s.wake)
 			if !over {
-				require.Equal(t, v1alpha1.ReasonChildClusterUnreachable, s.notice.reason)
+				require.Equal(t, v1alpha1.ReasonNotConnected, s.notice.reason)
 				require.Equal(t, "Node ws-1 cannot be drained: it does not answer", s.notice.message)
 				require.NotNil(t, s.sm.Status.Shutdown.DrainStartedAt)
 			}
@@ -159,7 +159,7 @@ func TestBootstrapDataIsWaitedForButNotForEver(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, tt.over, over)
 			if !over {
-				require.Equal(t, v1alpha1.ReasonWaitingForBootstrapData, s.notice.reason)
+				require.Equal(t, v1alpha1.ReasonWaitingForBootstrap, s.notice.reason)
 				require.Contains(t, s.notice.message, "K0sWorkerConfig ws-1 has not written bootstrap data yet")
 				require.Contains(t, s.notice.message, "deleted at 18:10:00Z all the same")
 				require.Equal(t, time.Minute, s.wake)
@@ -191,6 +191,7 @@ func TestWhoIsHandedOver(t *testing.T) {
 		"an emergency":                  {func(s *scope) { s.sm.Status.Reclaim = underWay }, true},
 		"a hold":                        {func(s *scope) { s.sm.Status.Reclaim = held }, false},
 		"a kill":                        {func(s *scope) { s.sm.Spec.KillSwitch = true }, true},
+		"a kill that was taken back":    {func(s *scope) { s.sm.Status.Termination = &v1alpha1.Removal{MachineUID: "m-1"} }, true},
 		"a kill switch with no Machine": {func(s *scope) { s.sm.Spec.KillSwitch, s.machine = true, nil }, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,10 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/events"
@@ -33,6 +31,7 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 		return fmt.Errorf("storing status: %w", err)
 	}
 	events.Phase(r.Events, s.sm, s.before.Status.Phase)
+	events.Faults(r.Events, s.sm, s.before.Status.Conditions)
 	return nil
 }
 
@@ -63,7 +62,21 @@ func (s *scope) conclude() {
 	if status.Phase != v1alpha1.PhaseDisabled || !status.Reclaim.Holds() { // then eject's message says how to come back
 		status.Message = message
 	}
-	s.setReady(message)
+	s.setConditions(message)
+	if status.Message == "" {
+		status.Message = s.condition(v1alpha1.ConditionReady).message
+	}
+}
+
+func (s *scope) setConditions(message string) {
+	if !s.deleting() { // the schedule is not looked at any more, and the Node is left as it is
+		s.set(v1alpha1.ConditionScheduled, s.scheduled())
+		s.set(v1alpha1.ConditionNodeTainted, s.nodeTainted())
+		s.setTaintConflict()
+	}
+	s.set(v1alpha1.ConditionMachineReady, s.machineReady())
+	s.setWhileTrue(v1alpha1.ConditionStalled, s.fault != nil, s.faultReason(), message)
+	s.set(v1alpha1.ConditionReady, s.ready(message))
 }
 
 func (s *scope) phase() (v1alpha1.Phase, string) {
@@ -97,36 +110,10 @@ func (s *scope) pending() string {
 		return fmt.Sprintf("Cluster %s is being deleted; no Machine is made for it", s.sm.Spec.ClusterName)
 	case capi.Paused(s.cluster):
 		return fmt.Sprintf("Cluster %s is paused, so no Node joins it. %s", s.sm.Spec.ClusterName, resume)
+	case s.machine == nil:
+		return "Creating the Machine"
 	}
-	return "Waiting for the Node to join its cluster"
-}
-
-func (s *scope) setReady(message string) {
-	phase := s.sm.Status.Phase
-	status, reason := metav1.ConditionFalse, string(phase)
-	switch phase {
-	case v1alpha1.PhaseActive, v1alpha1.PhaseInactive, v1alpha1.PhaseDisabled, v1alpha1.PhaseTerminated:
-		status = metav1.ConditionTrue
-	case v1alpha1.PhaseError:
-		if fault, ok := s.fault.(*Fault); ok { //nolint:errorlint // conclude got it unwrapped
-			reason = fault.Reason
-		}
-	}
-	s.setCondition(v1alpha1.ConditionReady, status, reason, message)
-}
-
-func (s *scope) setReachable(err error) {
-	if err != nil {
-		s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionFalse, "NotConnected", reclaim.CleanReason(err.Error()))
-		return
-	}
-	s.setCondition(v1alpha1.ConditionChildClusterReachable, metav1.ConditionTrue, "Connected", "")
-}
-
-func (s *scope) setCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&s.sm.Status.Conditions, metav1.Condition{
-		Type: kind, Status: status, Reason: reason, Message: message, ObservedGeneration: s.sm.Generation,
-	})
+	return s.machineReady().message
 }
 
 // setRefs names the three objects while there is a Machine; they are all named like the ScheduledMachine.
