@@ -55,6 +55,10 @@ bench-agent: controlplane ## Measure the agent beside its peers, into docs/bench
 	@hack/need.sh forkstat extrace pgrep:procps
 	go run ./test/bench/agent
 
+.PHONY: bench-controller
+bench-controller: controlplane ## Measure the controller beside its peers, into docs/benchmarks/controller.md; fails when a budget is missed (an idle machine)
+	go run ./test/bench/controller
+
 .PHONY: fuzz
 fuzz: ## Fuzz what reads foreign bytes, a minute each (FUZZTIME)
 	@hack/fuzz.sh

@@ -15,22 +15,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/test/bench/report"
 	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
-func execToAnnotated(ctx context.Context, scale float64) (_ section, err error) {
-	s := section{
-		title: "From exec to annotated",
-		how: "From the call that starts a process, fork included, until a watch of the Node brings the request: agent, API server and etcd are real. " +
+func execToAnnotated(ctx context.Context, scale float64) (_ report.Section, err error) {
+	s := report.Section{
+		Title: "From exec to annotated",
+		How: "From the call that starts a process, fork included, until a watch of the Node brings the request: agent, API server and etcd are real. " +
 			"Beside it one PATCH of the same size with the same credential, from the call to its answer.",
-		columns: []string{"p50", "p99", "max", "n"},
+		Columns: []string{"p50", "p99", "max", "n"},
 	}
 	stage, err := workstation.NewStage(ctx, needle)
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	n := scaled(1000, scale)
+	n := report.Scaled(1000, scale)
 	annotated, err := annotate(ctx, stage, n)
 	if err != nil {
 		return s, err
@@ -39,17 +40,17 @@ func execToAnnotated(ctx context.Context, scale float64) (_ section, err error) 
 	if err != nil {
 		return s, err
 	}
-	r := latencyRow("agent", annotated)
-	r.budget, r.missed = budgetOfAnnotated, overBudget(annotated)
-	s.rows = []row{r, latencyRow("one PATCH alone", alone)}
-	s.plot = percentiles{{"agent, exec to annotated", annotated}, {"one PATCH alone", alone}}.markdown()
+	r := report.LatencyRow("agent", annotated)
+	r.Budget, r.Missed = budgetOfAnnotated, overBudget(annotated)
+	s.Rows = []report.Row{r, report.LatencyRow("one PATCH alone", alone)}
+	s.Plot = report.Percentiles{{Name: "agent, exec to annotated", All: annotated}, {Name: "one PATCH alone", All: alone}}.Markdown()
 	return s, nil
 }
 
 const budgetOfAnnotated = "p50 ≤ 5 ms, p99 ≤ 25 ms"
 
 func overBudget(all []time.Duration) bool {
-	return quantile(all, 0.5) > 5*time.Millisecond || quantile(all, 0.99) > 25*time.Millisecond
+	return report.Quantile(all, 0.5) > 5*time.Millisecond || report.Quantile(all, 0.99) > 25*time.Millisecond
 }
 
 // annotate has the owner come back n times.

@@ -12,20 +12,19 @@ import (
 	"time"
 
 	"5spot.finos.org/node-reclaim/agent/connector"
+	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
 const (
 	execsPerSecond = 1000
 	execBudget     = 45 * time.Microsecond
-	// tick is the unit of processor time in /proc/PID/stat: USER_HZ is 100 everywhere.
-	tick = 10 * time.Millisecond
 )
 
-func cpuPerExec(ctx context.Context, scale float64) (section, error) {
-	s := section{
-		title:   "Processor time per exec",
-		how:     fmt.Sprintf("At %d execs a second of processes that can still be read, one watcher after the other.", execsPerSecond),
-		columns: []string{"per exec", "execs", "rate reached"},
+func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
+	s := report.Section{
+		Title:   "Processor time per exec",
+		How:     fmt.Sprintf("At %d execs a second of processes that can still be read, one watcher after the other.", execsPerSecond),
+		Columns: []string{"per exec", "execs", "rate reached"},
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -39,46 +38,46 @@ func cpuPerExec(ctx context.Context, scale float64) (section, error) {
 		{"forkstat -e exec", []string{"forkstat", "-e", "exec"}},
 		{"extrace", []string{"extrace"}},
 	} {
-		r, per, err := watcherCost(ctx, w.command, scaled(10*execsPerSecond, scale))
+		r, per, err := watcherCost(ctx, w.command, report.Scaled(10*execsPerSecond, scale))
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", w.what, err)
 		}
-		r.what = w.what
-		if len(s.rows) == 0 {
-			r.budget, r.missed = us(execBudget), per > execBudget
+		r.What = w.what
+		if len(s.Rows) == 0 {
+			r.Budget, r.Missed = report.US(execBudget), per > execBudget
 		}
-		s.rows = append(s.rows, r)
+		s.Rows = append(s.Rows, r)
 	}
 	return s, nil
 }
 
 // watcherCost runs a watcher while n processes are started, and divides its processor time by all the execs of the machine.
-func watcherCost(ctx context.Context, command []string, n int) (row, time.Duration, error) {
+func watcherCost(ctx context.Context, command []string, n int) (report.Row, time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	if err := cmd.Start(); err != nil {
-		return row{}, 0, err
+		return report.Row{}, 0, err
 	}
 	defer func() { cancel(); _ = cmd.Wait() }()
 	if err := awaitListening(ctx, cmd.Process.Pid); err != nil {
-		return row{}, 0, err
+		return report.Row{}, 0, err
 	}
 	execs, stop, err := countExecs(ctx)
 	if err != nil {
-		return row{}, 0, err
+		return report.Row{}, 0, err
 	}
 	defer stop()
 
-	cpu, began, before := processorTime(cmd.Process.Pid), time.Now(), execs.Load()
+	cpu, began, before := report.ProcessorTime(cmd.Process.Pid), time.Now(), execs.Load()
 	if err := startAtRate(ctx, n); err != nil {
-		return row{}, 0, err
+		return report.Row{}, 0, err
 	}
 	took := time.Since(began)
 	<-time.After(time.Second) // what is still in the watcher's queue is its cost, too
 	counted := execs.Load() - before
-	per := (processorTime(cmd.Process.Pid) - cpu) / time.Duration(max(1, counted))
-	return row{cells: []string{us(per), strconv.FormatInt(counted, 10), fmt.Sprintf("%.0f/s", float64(n)/took.Seconds())}}, per, nil
+	per := (report.ProcessorTime(cmd.Process.Pid) - cpu) / time.Duration(max(1, counted))
+	return report.Row{Cells: []string{report.US(per), strconv.FormatInt(counted, 10), fmt.Sprintf("%.0f/s", float64(n)/took.Seconds())}}, per, nil
 }
 
 // awaitListening waits until a process has a socket in the connector's group: a line of /proc/net/netlink with protocol 11 and its id.
@@ -141,16 +140,4 @@ func startAtRate(ctx context.Context, n int) error {
 		running.Go(func() { _ = cmd.Wait() })
 	}
 	return nil
-}
-
-// processorTime is what a process has used, in user and kernel mode; 0 when it has ended.
-func processorTime(pid int) time.Duration {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	if err != nil {
-		return 0
-	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
-	user, _ := strconv.Atoi(fields[11])
-	system, _ := strconv.Atoi(fields[12])
-	return time.Duration(user+system) * tick
 }

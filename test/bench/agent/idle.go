@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"5spot.finos.org/node-reclaim/test/bench/report"
 	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
@@ -22,12 +23,12 @@ const (
 	idleBytes = 16_000_000
 )
 
-func idleCost(ctx context.Context, scale float64) (_ section, err error) {
-	s := section{
-		title: "At rest",
-		how: "Armed by process events, and nothing happens on the machine. Beside it a program that does nothing but keep its own Node in memory " +
+func idleCost(ctx context.Context, scale float64) (_ report.Section, err error) {
+	s := report.Section{
+		Title: "At rest",
+		How: "Armed by process events, and nothing happens on the machine. Beside it a program that does nothing but keep its own Node in memory " +
 			"through client-go's typed client, as one would write it first.",
-		columns: []string{"of one processor", "RSS", "program file"},
+		Columns: []string{"of one processor", "RSS", "program file"},
 	}
 	stage, err := workstation.NewStage(ctx, needle)
 	if err != nil {
@@ -44,11 +45,11 @@ func idleCost(ctx context.Context, scale float64) (_ section, err error) {
 		return s, err
 	}
 	r := agent.row("agent")
-	r.budget = "< 0.1 %, ≤ 16 MiB, ≤ 16 MB"
-	r.missed = agent.share >= idleShare || agent.rss > idleRSS || agent.bytes > idleBytes
+	r.Budget = "< 0.1 %, ≤ 16 MiB, ≤ 16 MB"
+	r.Missed = agent.share >= idleShare || agent.rss > idleRSS || agent.bytes > idleBytes
 	peer := typed.row("typed client")
-	peer.cells[2] = "–" // it is part of this program
-	s.rows = []row{r, peer}
+	peer.Cells[2] = "–" // it is part of this program
+	s.Rows = []report.Row{r, peer}
 	return s, nil
 }
 
@@ -59,8 +60,8 @@ type atRest struct {
 	bytes int64
 }
 
-func (r atRest) row(what string) row {
-	return row{what: what, cells: []string{
+func (r atRest) row(what string) report.Row {
+	return report.Row{What: what, Cells: []string{
 		fmt.Sprintf("%.3f %%", 100*r.share), fmt.Sprintf("%.1f MiB", float64(r.rss)/1024), fmt.Sprintf("%.1f MB", float64(r.bytes)/1e6),
 	}}
 }
@@ -104,11 +105,11 @@ func watchRest(ctx context.Context, pid int, program string, watched time.Durati
 	if err := wait(ctx, 5*time.Second); err != nil {
 		return atRest{}, err
 	}
-	before, began := processorTime(pid), time.Now()
+	before, began := report.ProcessorTime(pid), time.Now()
 	if err := wait(ctx, watched); err != nil {
 		return atRest{}, err
 	}
-	used := processorTime(pid) - before
+	used := report.ProcessorTime(pid) - before
 	rss, err := workstation.RSS(pid)
 	if err != nil {
 		return atRest{}, err

@@ -7,28 +7,29 @@ import (
 	"time"
 
 	"5spot.finos.org/node-reclaim/agent/watch"
+	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
-func execToSeen(ctx context.Context, scale float64) (section, error) {
-	s := section{
-		title:   "From exec to seen",
-		how:     "From the call that starts a process, fork included, to the match.",
-		columns: []string{"p50", "p99", "max", "n"},
+func execToSeen(ctx context.Context, scale float64) (report.Section, error) {
+	s := report.Section{
+		Title:   "From exec to seen",
+		How:     "From the call that starts a process, fork included, to the match.",
+		Columns: []string{"p50", "p99", "max", "n"},
 	}
 	for _, rung := range []struct {
 		what string
 		poll bool
 		n    int
 	}{{"proc connector", false, 1000}, {"sweep every 250 ms", true, 100}} {
-		latencies, err := latencies(ctx, rung.poll, scaled(rung.n, scale))
+		latencies, err := latencies(ctx, rung.poll, report.Scaled(rung.n, scale))
 		if err != nil {
 			return s, err
 		}
-		r := latencyRow(rung.what, latencies)
+		r := report.LatencyRow(rung.what, latencies)
 		if !rung.poll { // the budget is for exec to annotated: seeing must leave room in it
-			r.budget, r.missed = budgetOfAnnotated, overBudget(latencies)
+			r.Budget, r.Missed = budgetOfAnnotated, overBudget(latencies)
 		}
-		s.rows = append(s.rows, r)
+		s.Rows = append(s.Rows, r)
 	}
 	return s, nil
 }

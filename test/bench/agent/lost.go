@@ -14,30 +14,31 @@ import (
 
 	"5spot.finos.org/node-reclaim/agent/connector"
 	"5spot.finos.org/node-reclaim/agent/process"
+	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
 // lostByLifetime counts matching processes that were gone before they could be read. The Observer itself drops all matches but the first, so
 // its parts are used here.
-func lostByLifetime(ctx context.Context, scale float64) (section, error) {
-	s := section{
-		title:   "Lost, by lifetime",
-		how:     "Matching processes that were reported by the kernel or should have been, and not recognised. The lifetime is what sleep is told; starting and ending add to it.",
-		columns: []string{"lost", "of", "share"},
+func lostByLifetime(ctx context.Context, scale float64) (report.Section, error) {
+	s := report.Section{
+		Title:   "Lost, by lifetime",
+		How:     "Matching processes that were reported by the kernel or should have been, and not recognised. The lifetime is what sleep is told; starting and ending add to it.",
+		Columns: []string{"lost", "of", "share"},
 	}
 	for _, l := range []struct {
 		seconds string
 		n       int
 	}{{"0", 5000}, {"0.001", 5000}, {"0.002", 5000}, {"0.005", 100_000}} {
-		n := scaled(l.n, scale)
+		n := report.Scaled(l.n, scale)
 		lost, err := countLost(ctx, l.seconds, n)
 		if err != nil {
 			return s, err
 		}
-		r := row{what: "sleep " + l.seconds, cells: []string{fmt.Sprint(lost), fmt.Sprint(n), fmt.Sprintf("%.3f %%", 100*float64(lost)/float64(n))}}
+		r := report.Row{What: "sleep " + l.seconds, Cells: []string{fmt.Sprint(lost), fmt.Sprint(n), fmt.Sprintf("%.3f %%", 100*float64(lost)/float64(n))}}
 		if l.seconds == "0.005" {
-			r.budget, r.missed = "0", lost > 0
+			r.Budget, r.Missed = "0", lost > 0
 		}
-		s.rows = append(s.rows, r)
+		s.Rows = append(s.Rows, r)
 	}
 	return s, nil
 }

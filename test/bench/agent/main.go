@@ -13,6 +13,8 @@ import (
 
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
+
+	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
 func main() {
@@ -40,30 +42,8 @@ func command(ctx context.Context) error {
 		return keepNode(ctx, flag.Arg(0), flag.Arg(1))
 	}
 	ctrl.SetLogger(logr.Discard())
-	return run(ctx, *out, *accepted, *scale)
-}
-
-// measurements are what the tables are made of, in their order.
-func measurements() []measurement {
-	return []measurement{execToSeen, execToAnnotated, lostByLifetime, cpuPerExec, sweepCost, idleCost}
-}
-
-func run(ctx context.Context, out, accepted string, scale float64) error {
-	excuses, err := readExcuses(accepted)
-	if err != nil {
-		return err
-	}
-	r := report{machine: describeMachine()}
-	for _, measure := range measurements() {
-		section, err := measure(ctx, scale)
-		if err != nil {
-			return fmt.Errorf("measuring %s: %w", section.title, err)
-		}
-		r.sections = append(r.sections, section)
-		fmt.Println(section.markdown())
-	}
-	if err := os.WriteFile(out, []byte(r.markdown()), 0o600); err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	return r.missed(excuses)
+	return report.Report{
+		Title: "What the agent costs, and how quick it is", Target: "bench-agent",
+		Measurements: []report.Measurement{execToSeen, execToAnnotated, lostByLifetime, cpuPerExec, sweepCost, idleCost},
+	}.Write(ctx, *out, *accepted, *scale)
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"5spot.finos.org/node-reclaim/agent/process"
+	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
 const (
@@ -23,25 +24,25 @@ const (
 	sweepRounds = 20
 )
 
-func sweepCost(ctx context.Context, scale float64) (section, error) {
-	s := section{
-		title:   "Processor time of a sweep",
-		how:     "Both lists, nothing matches; mean of " + strconv.Itoa(sweepRounds) + ".",
-		columns: []string{"agent", "procfs used plainly", "two pgreps"},
+func sweepCost(ctx context.Context, scale float64) (report.Section, error) {
+	s := report.Section{
+		Title:   "Processor time of a sweep",
+		How:     "Both lists, nothing matches; mean of " + strconv.Itoa(sweepRounds) + ".",
+		Columns: []string{"agent", "procfs used plainly", "two pgreps"},
 	}
 	for _, n := range []int{300, 1000, 5000} {
-		costs, err := sweepCosts(ctx, scaled(n, scale))
+		costs, err := sweepCosts(ctx, report.Scaled(n, scale))
 		if err != nil {
 			return s, err
 		}
-		r := row{what: strconv.Itoa(scaled(n, scale)) + " processes"}
+		r := report.Row{What: strconv.Itoa(report.Scaled(n, scale)) + " processes"}
 		for _, c := range costs {
-			r.cells = append(r.cells, ms(c))
+			r.Cells = append(r.Cells, report.MS(c))
 		}
 		if n == 1000 {
-			r.budget, r.missed = ms(sweepBudget), costs[0] > sweepBudget
+			r.Budget, r.Missed = report.MS(sweepBudget), costs[0] > sweepBudget
 		}
-		s.rows = append(s.rows, r)
+		s.Rows = append(s.Rows, r)
 	}
 	return s, nil
 }
