@@ -69,7 +69,7 @@ func TestDeletionThatCannotEndSaysWhyAndGoesOn(t *testing.T) {
 		l := begin(t, "stuck-slow", address(182, true), "0s", "0s", lentTo("life-slow"))
 		require.Eventually(t, func() bool { return machineUID(t, l.Lab, l.name) != "" }, patience, poll)
 		l.scheduleEnds()
-		l.says(v1alpha1.ReasonWaitingForBootstrapData, "K0sWorkerConfig stuck-slow has not written bootstrap data yet")
+		l.says(v1alpha1.ReasonWaitingForBootstrap, "K0sWorkerConfig stuck-slow has not written bootstrap data yet")
 		require.Nil(t, machineOf(t, l.Lab, l.name).GetDeletionTimestamp())
 		pause(t, cluster, "false")
 		l.awaits(v1alpha1.PhaseInactive)
@@ -80,7 +80,7 @@ func TestDeletionThatCannotEndSaysWhyAndGoesOn(t *testing.T) {
 		l := begin(t, "stuck-lost", address(183, false), "0s", "5s", lentTo("life-lost")).active()
 		restore := breakKubeconfig(t, "life-lost")
 		l.scheduleEnds()
-		l.says(v1alpha1.ReasonChildClusterUnreachable, "Node stuck-lost cannot be drained")
+		l.says(v1alpha1.ReasonNotConnected, "Node stuck-lost cannot be drained")
 		require.Eventually(t, func() bool {
 			machine := machineOf(t, l.Lab, l.name)
 			return machine == nil || machine.GetDeletionTimestamp() != nil
