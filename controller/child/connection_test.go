@@ -24,7 +24,7 @@ func TestNoMoreThanTheCapRunsAtOnceAgainstOneChild(t *testing.T) {
 					running++
 					most = max(most, running)
 					mu.Unlock()
-					time.Sleep(time.Second) // the bubble's clock: all that can run now do
+					<-time.After(time.Second) // the bubble's clock: all that can run now do
 					mu.Lock()
 					running--
 					mu.Unlock()

@@ -21,9 +21,11 @@ type Sources struct {
 }
 
 // phases are the label's values. A status without a phase is of a machine that no reconcile has seen: Pending.
-var phases = []v1alpha1.Phase{
-	v1alpha1.PhasePending, v1alpha1.PhaseActive, v1alpha1.PhaseShuttingDown, v1alpha1.PhaseInactive, v1alpha1.PhaseDisabled,
-	v1alpha1.PhaseTerminated, v1alpha1.PhaseEmergencyRemove, v1alpha1.PhaseError,
+func phases() []v1alpha1.Phase {
+	return []v1alpha1.Phase{
+		v1alpha1.PhasePending, v1alpha1.PhaseActive, v1alpha1.PhaseShuttingDown, v1alpha1.PhaseInactive, v1alpha1.PhaseDisabled,
+		v1alpha1.PhaseTerminated, v1alpha1.PhaseEmergencyRemove, v1alpha1.PhaseError,
+	}
 }
 
 // Census registers the metrics that are counted from sources.
@@ -69,7 +71,7 @@ func (c *census) Collect(to chan<- prometheus.Metric) {
 		}
 		counts[phase]++
 	}
-	for _, phase := range phases {
+	for _, phase := range phases() {
 		send(c.machines, counts[phase], string(phase))
 	}
 	connected, lost := c.sources.Children()

@@ -48,7 +48,9 @@ type Metrics struct {
 }
 
 // stopwatch are the bounds, in seconds, of the steps of a removal, around what is promised: five seconds for the Node.
-var stopwatch = []float64{0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 300}
+func stopwatch() []float64 {
+	return []float64{0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 4, 5, 7.5, 10, 15, 30, 60, 300}
+}
 
 // New makes the metrics and registers them.
 func New(registry prometheus.Registerer, now func() time.Time) (*Metrics, error) {
@@ -122,5 +124,5 @@ func counter(name, help string, labels ...string) *prometheus.CounterVec {
 }
 
 func histogram(name, help string, labels ...string) *prometheus.HistogramVec {
-	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: stopwatch}, labels)
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: stopwatch()}, labels)
 }
