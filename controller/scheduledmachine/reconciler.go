@@ -98,7 +98,7 @@ func emptyCluster(version capi.Version) *unstructured.Unstructured {
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=clusters,verbs=list;watch
 // +kubebuilder:rbac:groups=bootstrap.cluster.x-k8s.io,resources=k0sworkerconfigs,verbs=get;create;patch;delete
 // +kubebuilder:rbac:groups=infrastructure.cluster.x-k8s.io,resources=remotemachines,verbs=get;create;patch;delete
-// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create
 
 // Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
 func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachine) (result ctrl.Result, err error) {

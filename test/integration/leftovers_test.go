@@ -1,0 +1,35 @@
+package integration
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/test/lab"
+)
+
+// What was made for a Machine that the API server then refused belongs to no Machine, and would stay for ever.
+func TestObjectsWithoutAMachineGoWithTheScheduledMachine(t *testing.T) {
+	l, _ := newLab(t)
+	sm := lab.ScheduledMachine("leftovers-1", "10.0.10.1")
+	sm.Spec.MachineTemplate = &v1alpha1.MachineTemplate{Labels: map[string]string{"example.org/team": "not a label's value"}}
+	require.NoError(t, l.Admin.Create(t.Context(), sm))
+	awaitPhase(t, l, sm, v1alpha1.PhaseError)
+	bootstrap, err := capi.Bootstrap(sm)
+	require.NoError(t, err)
+	infrastructure, err := capi.Infrastructure(sm)
+	require.NoError(t, err)
+	for _, object := range []*unstructured.Unstructured{bootstrap, infrastructure} {
+		require.NoError(t, l.Admin.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+	}
+	remove(t, l, sm)
+	for _, object := range []*unstructured.Unstructured{bootstrap, infrastructure} {
+		err := l.Admin.Get(t.Context(), client.ObjectKeyFromObject(object), object)
+		require.True(t, apierrors.IsNotFound(err) || object.GetDeletionTimestamp() != nil, "%s: %v", object.GetKind(), err)
+	}
+}
