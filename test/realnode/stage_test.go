@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,10 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/agent/installer"
@@ -47,6 +50,8 @@ type stage struct {
 	lab     *lab.Lab
 	host    *host
 	overlay string
+	// log is the controller's and the stand-in's.
+	log *lockedBuffer
 }
 
 // newStage brings everything up, with the node agent's manifests on the child and no machine lent yet.
@@ -54,7 +59,8 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	binaries := controlplane.RequireNode(t)
 	idler := buildIdler(t)
-	s := &stage{T: t}
+	s := &stage{T: t, log: &lockedBuffer{}}
+	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(s.log, nil))) // the first to set it has it
 	s.host = bootHost(t, binaries, archive(t, idlerImage, idler, "idler", "java"), agentImage(t, "localhost/5spot-reclaim-agent:latest"))
 	require.NoError(t, os.WriteFile(s.host.Path("/root/java"), idler, 0o700))
 	s.startLab()
@@ -82,18 +88,17 @@ func (s *stage) startLab() {
 
 func (s *stage) startController() {
 	s.Helper()
-	var log lockedBuffer
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- manager.Run(ctx, s.lab.Management.Config,
-			manager.Options{PodKillWait: 10 * time.Second, HealthAddress: "0", MetricsAddress: "0", LogFormat: "text", LogTo: &log})
+			manager.Options{PodKillWait: 10 * time.Second, HealthAddress: "0", MetricsAddress: "0", LogFormat: "text", LogTo: s.log})
 	}()
 	s.Cleanup(func() {
 		cancel()
 		require.NoError(s, <-ended)
 		if s.Failed() {
-			s.Log("controller:\n" + log.String())
+			s.Log("controller:\n" + s.log.String())
 		}
 	})
 }

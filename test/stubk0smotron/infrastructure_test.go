@@ -28,7 +28,7 @@ func TestADeletedRemoteMachineWaitsForItsMachinesBootstrapData(t *testing.T) {
 			machine.Object["spec"] = map[string]any{"bootstrap": tt.bootstrap}
 			remote := deletedRemoteMachine()
 			c := fake.NewClientBuilder().WithScheme(scheme.Scheme).WithObjects(machine, remote).Build()
-			r := &infrastructureReconciler{client: c, reader: c, hosts: &Hosts{}}
+			r := &infrastructureReconciler{client: c, reader: c, hosts: &Hosts{options: Options{}.withDefaults()}}
 
 			key := client.ObjectKeyFromObject(remote)
 			_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
