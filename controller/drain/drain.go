@@ -42,10 +42,11 @@ func Cordon(ctx context.Context, connection *child.Connection, node *corev1.Node
 }
 
 // Pass asks for the eviction of the Node's pods, all but those that are on their way, and returns those that are still there.
+// asked is told of each answer, from several goroutines.
 //
 // Pods that `kubectl drain` leaves unless told otherwise go, too: those without a controller, and those with an emptyDir. The machine leaves at any
 // rate; what is not evicted dies with it, without its grace period. Finished pods have nothing left to lose, and hold nothing up.
-func Pass(ctx context.Context, connection *child.Connection, node *corev1.Node) (Left, error) {
+func Pass(ctx context.Context, connection *child.Connection, node *corev1.Node, asked func(error)) (Left, error) {
 	ctx, cancel := context.WithTimeout(ctx, passTimeout)
 	defer cancel()
 	all, err := pods.OnNode(ctx, connection, node.Name,
@@ -59,7 +60,7 @@ func Pass(ctx context.Context, connection *child.Connection, node *corev1.Node) 
 	left := make(Left, len(all))
 	for i := range all {
 		group.Go(func() error {
-			left[i] = evict(ctx, connection, &all[i])
+			left[i] = evict(ctx, connection, &all[i], asked)
 			return nil
 		})
 	}
@@ -68,7 +69,7 @@ func Pass(ctx context.Context, connection *child.Connection, node *corev1.Node) 
 }
 
 // evict asks for the eviction of one pod, unless it is leaving already.
-func evict(ctx context.Context, connection *child.Connection, pod *metav1.PartialObjectMetadata) Pod {
+func evict(ctx context.Context, connection *child.Connection, pod *metav1.PartialObjectMetadata, asked func(error)) Pod {
 	name := types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 	if pod.DeletionTimestamp != nil {
 		return Pod{Name: name, state: leavingOrDead(pod)}
@@ -78,6 +79,7 @@ func evict(ctx context.Context, connection *child.Connection, pod *metav1.Partia
 	err := connection.Do(ctx, func(ctx context.Context) error {
 		return connection.Client.SubResource("eviction").Create(ctx, target, eviction)
 	})
+	asked(err)
 	return answered(name, err)
 }
 

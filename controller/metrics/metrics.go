@@ -26,7 +26,6 @@ type Drain string
 const (
 	Drained       Drain = "drained"
 	DrainTimedOut Drain = "timed_out"
-	DrainCutShort Drain = "cut_short"
 )
 
 // Eviction is what the API server made of one eviction.
@@ -61,7 +60,7 @@ func New(registry prometheus.Registerer, now func() time.Time) (*Metrics, error)
 			"Schedules evaluated, by what they said: active, inactive, or invalid for one that does not parse.", "result"),
 		requests: counter("requests_total",
 			"Requests of Nodes to leave: accepted; ignored, because nobody opted in; or suspended by --suspend-eject.", "outcome"),
-		drains:    counter("drains_total", "Graceful drains that ended: drained, timed_out, or cut_short by an emergency.", "result"),
+		drains:    counter("drains_total", "Graceful drains that ended: drained, or timed_out with pods left. One that an emergency cuts short is not among them.", "result"),
 		evictions: counter("evictions_total", "Evictions asked for in graceful drains: evicted, refused for now, or failed.", "result"),
 		requested: histogram("reclaim_observed_seconds",
 			"Time from a Node's request, by the node's clock in whole seconds, until the controller saw it."),
@@ -88,7 +87,7 @@ func (m *Metrics) zero() {
 	for _, result := range []string{"active", "inactive", "invalid"} {
 		m.evaluations.WithLabelValues(result)
 	}
-	for _, result := range []Drain{Drained, DrainTimedOut, DrainCutShort} {
+	for _, result := range []Drain{Drained, DrainTimedOut} {
 		m.drains.WithLabelValues(string(result))
 	}
 	for _, result := range []Eviction{Evicted, EvictionRefused, EvictionFailed} {

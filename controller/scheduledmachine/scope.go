@@ -17,6 +17,7 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/metrics"
 	"5spot.finos.org/node-reclaim/controller/schedule"
 	"5spot.finos.org/node-reclaim/controller/taint"
 )
@@ -39,6 +40,8 @@ type scope struct {
 	// taints is what should be done about the Node's; taintErr is why it could not be.
 	taints   taint.Plan
 	taintErr error
+	// drained is how this Node's drain ended; empty while it has not.
+	drained metrics.Drain
 	// notice is what a shutdown waits for, if there is one.
 	notice *notice
 	// wake is when something has to be looked at again that no watch tells of; 0: never.

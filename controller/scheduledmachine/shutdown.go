@@ -16,6 +16,7 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/drain"
 	"5spot.finos.org/node-reclaim/controller/machine"
+	"5spot.finos.org/node-reclaim/controller/metrics"
 )
 
 const (
@@ -86,6 +87,7 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (bool, error) {
 	}
 	if end, bounded := s.drainEnd(); bounded && s.over(end) {
 		ctrl.LoggerFrom(ctx).Info("The drain is out of time", "node", name)
+		s.drained = metrics.DrainTimedOut
 		return true, nil
 	}
 	if s.child == nil {
@@ -95,15 +97,15 @@ func (r *Reconciler) drain(ctx context.Context, s *scope) (bool, error) {
 	if s.node == nil {
 		return true, nil // gone, or not ours to drain
 	}
-	return drainPass(ctx, s)
+	return r.drainPass(ctx, s)
 }
 
 // drainPass is one look at the Node and its pods.
-func drainPass(ctx context.Context, s *scope) (bool, error) {
+func (r *Reconciler) drainPass(ctx context.Context, s *scope) (bool, error) {
 	cordoned, err := cordon(ctx, s)
 	var left drain.Left
 	if err == nil && cordoned {
-		left, err = drain.Pass(ctx, s.child, s.node)
+		left, err = drain.Pass(ctx, s.child, s.node, r.countEviction)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -114,12 +116,24 @@ func drainPass(ctx context.Context, s *scope) (bool, error) {
 	case !cordoned:
 		s.wait(v1alpha1.ReasonDraining, "Cordoning Node %s", s.node.Name)
 	case len(left) == 0:
+		s.drained = metrics.Drained
 		return true, nil
 	default:
 		s.again(left.Again())
 		s.wait(v1alpha1.ReasonDraining, "Draining Node %s, pods left: %d. %s", s.node.Name, len(left), left)
 	}
 	return false, nil
+}
+
+func (r *Reconciler) countEviction(err error) {
+	switch {
+	case err == nil:
+		r.Metrics.Eviction(metrics.Evicted)
+	case apierrors.IsTooManyRequests(err):
+		r.Metrics.Eviction(metrics.EvictionRefused)
+	default:
+		r.Metrics.Eviction(metrics.EvictionFailed)
+	}
 }
 
 // cordon says that the Node is cordoned. Before it does that itself it has it recorded, and so leaves an admin's cordon alone: the record is there
@@ -179,6 +193,9 @@ func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (bool, error) 
 		return false, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Machine deleted")
+	if s.drained != "" {
+		r.Metrics.Drain(s.drained)
+	}
 	s.wait(v1alpha1.ReasonMachineDeleting, "%s", awaitingMachine)
 	return true, nil
 }
