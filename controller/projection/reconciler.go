@@ -63,12 +63,12 @@ func (r *Reconciler) options() controller.Options {
 	}
 }
 
-// Reconcile makes one child cluster what its ScheduledMachines ask for, and says on each how far that has come.
-//
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines,verbs=get;list;watch
 // +kubebuilder:rbac:groups=5spot.finos.org,resources=scheduledmachines/status,verbs=patch
 // +kubebuilder:rbac:groups=cluster.x-k8s.io,resources=machines,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+
+// Reconcile makes one child cluster what its ScheduledMachines ask for, and says on each how far that has come.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	key := child.ClusterKey(req.NamespacedName)
 	connection, unreachable := r.Children.Get(key)
