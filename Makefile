@@ -22,13 +22,22 @@ build-controller: PROGRAM := 5spot-controller
 build-agent build-controller: build-%:
 	CGO_ENABLED=0 go build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o $(BIN)/$(PROGRAM) ./$*
 
-IMAGE ?= localhost/5spot-reclaim-agent:$(VERSION)
-# The arm64 half is cross-compiled. The same commit gives the same bytes.
+# Where the images will be, for their names; make does not push.
+REGISTRY ?= localhost
 .PHONY: image
-image: ## Build the node agent's OCI image for amd64 and arm64: bin/image (a layout) and bin/image.tar (for containerd)
-	for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(MAKE) --no-print-directory build-agent BIN=bin/linux-$$arch; done
-	go run -C tools/image . -name '$(IMAGE)' -version '$(VERSION)' -out $(CURDIR)/bin/image \
-	  $(foreach arch,amd64 arm64,$(arch)=$(CURDIR)/bin/linux-$(arch)/5spot-reclaim-agent)
+image: image-agent image-controller ## Build both OCI images for amd64 and arm64 into bin/image: a layout each, and a .tar for containerd
+
+# The installer is root because the directories that it installs into are root's; its manifest takes away what else root could do.
+image-agent: PROGRAM := 5spot-reclaim-agent
+image-agent: ABOUT := -user 0:0 -about 'Keeps the 5-Spot reclaim agent installed on a node that asked for it'
+image-controller: PROGRAM := 5spot-controller
+image-controller: ABOUT := -user 65532:65532 -about 'Lends workstations to child clusters on a schedule, and takes one back at once'
+# The arm64 half is cross-compiled. The same commit gives the same bytes.
+.PHONY: image-agent image-controller
+image-agent image-controller: image-%:
+	for arch in amd64 arm64; do GOOS=linux GOARCH=$$arch $(MAKE) --no-print-directory build-$* BIN=bin/linux-$$arch; done
+	go run -C tools/image . -name '$(REGISTRY)/$(PROGRAM):$(VERSION)' -version '$(VERSION)' $(ABOUT) -out $(CURDIR)/bin/image/$(PROGRAM) \
+	  $(foreach arch,amd64 arm64,$(arch)=$(CURDIR)/bin/linux-$(arch)/$(PROGRAM))
 
 .PHONY: demo
 demo: controlplane ## Lend a machine to a cluster, start `java` on it, and time how it leaves

@@ -44,9 +44,10 @@ func build(t *testing.T, environment ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	args := []string{"run", "-C", filepath.Join(controlplane.Root(), "tools", "image"), ".",
-		"-name", name, "-version", version, "-out", filepath.Join(dir, "image")}
+		"-name", name, "-version", version, "-user", "0:0", "-about", "what it does", "-out", filepath.Join(dir, "image")}
 	for _, architecture := range []string{"amd64", "arm64"} {
-		program := filepath.Join(dir, architecture)
+		program := filepath.Join(dir, architecture, "5spot-reclaim-agent")
+		require.NoError(t, os.Mkdir(filepath.Dir(program), 0o700))
 		require.NoError(t, os.WriteFile(program, []byte("for "+architecture), 0o600))
 		args = append(args, architecture+"="+program)
 	}
@@ -108,7 +109,7 @@ func TestTheImageHoldsTheProgramAndNothingElse(t *testing.T) {
 
 func TestAMissingProgramIsNamed(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", filepath.Join(controlplane.Root(), "tools", "image"), ".",
-		"-name", name, "-version", version, "-out", filepath.Join(t.TempDir(), "image"), "amd64=absent")
+		"-name", name, "-version", version, "-user", "0:0", "-about", "what it does", "-out", filepath.Join(t.TempDir(), "image"), "amd64=absent")
 	out, err := cmd.CombinedOutput()
 	require.Error(t, err)
 	require.Contains(t, string(out), "making the image for amd64: open absent: no such file or directory")

@@ -29,7 +29,7 @@ func agentImage(t *testing.T, name string) string {
 	require.NoError(t, err)
 	out := filepath.Join(dir, "image")
 	run(t, "go", "run", "-C", filepath.Join(controlplane.Root(), "tools", "image"), ".",
-		"-name", name, "-version", "test", "-out", out, runtime.GOARCH+"="+agent)
+		"-name", name, "-version", "test", "-user", "0:0", "-about", "test", "-out", out, runtime.GOARCH+"="+agent)
 	return out + ".tar"
 }
 

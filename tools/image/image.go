@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -15,17 +16,19 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// entrypoint is where the binary lies in the image. Nothing of the host is mounted there.
-const entrypoint = "/5spot-reclaim-agent"
-
 // description is what goes into an image.
 type description struct {
 	name, version string
-	created       time.Time
-	binaries      []binary
+	// user is UID:GID; about is one sentence for whoever looks at the image.
+	user, about string
+	created     time.Time
+	binaries    []binary
 }
 
 type binary struct{ architecture, path string }
+
+// program is its name, also in the image.
+func (b binary) program() string { return filepath.Base(b.path) }
 
 // index is the image of every architecture under one name.
 func (d description) index() (v1.ImageIndex, error) {
@@ -48,7 +51,7 @@ func (d description) image(b binary) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := d.layer(content)
+	layer, err := d.layer(b.program(), content)
 	if err != nil {
 		return nil, err
 	}
@@ -64,20 +67,19 @@ func (d description) image(b binary) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mutate.ConfigFile(image, d.configure(config.DeepCopy(), b.architecture))
+	return mutate.ConfigFile(image, d.configure(config.DeepCopy(), b))
 }
 
-// configure describes the image to whoever runs it. The user is root because every directory of the host that the agent installs into is
-// root's; the manifest takes away what else root could do.
-func (d description) configure(config *v1.ConfigFile, architecture string) *v1.ConfigFile {
-	config.OS, config.Architecture, config.Created = "linux", architecture, v1.Time{Time: d.created}
+// configure describes the image to whoever runs it. The program lies in the root directory, where nothing of a host is mounted.
+func (d description) configure(config *v1.ConfigFile, b binary) *v1.ConfigFile {
+	config.OS, config.Architecture, config.Created = "linux", b.architecture, v1.Time{Time: d.created}
 	config.Config = v1.Config{
-		Entrypoint: []string{entrypoint},
-		User:       "0:0",
+		Entrypoint: []string{"/" + b.program()},
+		User:       d.user,
 		WorkingDir: "/",
 		Labels: map[string]string{
-			"org.opencontainers.image.title":       "5spot-reclaim-agent",
-			"org.opencontainers.image.description": "Keeps the 5-Spot reclaim agent installed on a node that asked for it",
+			"org.opencontainers.image.title":       b.program(),
+			"org.opencontainers.image.description": d.about,
 			"org.opencontainers.image.version":     d.version,
 			"org.opencontainers.image.licenses":    "Apache-2.0",
 		},
@@ -86,11 +88,11 @@ func (d description) configure(config *v1.ConfigFile, architecture string) *v1.C
 }
 
 // layer holds the one file.
-func (d description) layer(content []byte) (v1.Layer, error) {
+func (d description) layer(program string, content []byte) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
 	header := &tar.Header{
-		Typeflag: tar.TypeReg, Name: entrypoint[1:], Size: int64(len(content)), Mode: 0o755, ModTime: d.created, Format: tar.FormatUSTAR,
+		Typeflag: tar.TypeReg, Name: program, Size: int64(len(content)), Mode: 0o755, ModTime: d.created, Format: tar.FormatUSTAR,
 	}
 	if err := w.WriteHeader(header); err != nil {
 		return nil, err

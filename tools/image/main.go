@@ -1,9 +1,10 @@
-// The program image makes the image of the node agent from binaries that are already built: one layer with one file, for each
-// architecture, under one index. It needs no container engine and no network. The same binaries give the same bytes.
+// The program image makes an image from a program that is already built: one layer with one file, for each architecture, under one
+// index. It needs no container engine and no network. The same binaries give the same bytes.
 //
-//	image -name localhost/5spot-reclaim-agent:v1 -version v1 -out bin/image amd64=bin/linux-amd64/agent arm64=bin/linux-arm64/agent
+//	image -name localhost/5spot-controller:v1 -version v1 -user 65532:65532 -about "What it does" -out bin/image/5spot-controller
+//	  amd64=bin/linux-amd64/5spot-controller arm64=bin/linux-arm64/5spot-controller
 //
-// writes an OCI layout into bin/image, for a registry, and the same as one file, bin/image.tar, for containerd.
+// writes an OCI layout into the directory -out, for a registry, and the same as one file beside it, with .tar behind its name, for containerd.
 package main
 
 import (
@@ -19,6 +20,8 @@ func main() {
 	d := description{}
 	flag.StringVar(&d.name, "name", "", "the image's full name, with its tag")
 	flag.StringVar(&d.version, "version", "", "the version that the image is labelled with")
+	flag.StringVar(&d.user, "user", "", "the UID:GID that the program runs as")
+	flag.StringVar(&d.about, "about", "", "what the program does, in one sentence")
 	out := flag.String("out", "", "the directory to write, and, with .tar behind it, the file")
 	flag.Parse()
 	if err := run(d, *out, flag.Args()); err != nil {
@@ -28,8 +31,8 @@ func main() {
 }
 
 func run(d description, out string, args []string) error {
-	if d.name == "" || d.version == "" || out == "" || len(args) == 0 {
-		return fmt.Errorf("wanted: -name NAME -version VERSION -out DIRECTORY ARCHITECTURE=BINARY...")
+	if d.name == "" || d.version == "" || d.user == "" || d.about == "" || out == "" || len(args) == 0 {
+		return fmt.Errorf("wanted: -name NAME -version VERSION -user UID:GID -about TEXT -out DIRECTORY ARCHITECTURE=BINARY...")
 	}
 	created, err := sourceDate(os.Getenv("SOURCE_DATE_EPOCH"))
 	if err != nil {
