@@ -28,7 +28,7 @@ const (
 	pollPause = 50 * time.Millisecond
 )
 
-// ErrNotBooted: the host was not booted with systemd.
+// ErrNotBooted says that the host was not booted with systemd.
 var ErrNotBooted = errors.New("systemd is not this host's init")
 
 // Systemd is the manager of the host, for one unit.
