@@ -41,8 +41,20 @@ func remove(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) {
 	require.NoError(t, client.IgnoreNotFound(l.Admin.Patch(ctx, sm.DeepCopy(), kill)))
 	require.NoError(t, client.IgnoreNotFound(l.Admin.Delete(ctx, sm)))
 	require.Eventually(t, func() bool {
+		letGo(t, l, sm)
 		return apierrors.IsNotFound(l.Admin.Get(ctx, client.ObjectKeyFromObject(sm), &v1alpha1.ScheduledMachine{}))
 	}, patience, poll, "the ScheduledMachine does not go")
+}
+
+// letGo drops the finalizer of a Machine that is being deleted in a cluster that Cluster API was told to leave alone; see unmanaged.
+func letGo(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine) {
+	t.Helper()
+	if sm.Spec.ClusterName == lab.Cluster {
+		return
+	}
+	if m := machineOf(t, l, sm.Name); m != nil && m.GetDeletionTimestamp() != nil {
+		require.NoError(t, client.IgnoreNotFound(l.Admin.Patch(context.Background(), m, mergePatch(`{"metadata":{"finalizers":null}}`))))
+	}
 }
 
 func awaitPhase(t *testing.T, l *lab.Lab, sm *v1alpha1.ScheduledMachine, want v1alpha1.Phase) {
