@@ -20,6 +20,7 @@ import (
 const (
 	controllerAccount = "system:serviceaccount:5spot-system:5spot-controller"
 	record            = `{"status":{"reclaim":{"id":"x","nodeName":"ws-1","requestedAt":"2026-01-01T00:00:00.000000Z","observedAt":"2026-01-01T00:00:00.000000Z"}}}`
+	termination       = `{"status":{"termination":{"nodeName":"ws-1","machineUID":"m-1","observedAt":"2026-01-01T00:00:00.000000Z"}}}`
 	longer            = `{"status":{"reclaim":{"reason":"process-match: java"}}}`
 )
 
@@ -34,12 +35,16 @@ func TestOnlyTheControllerRecordsARemoval(t *testing.T) {
 	require.Eventually(t, func() bool { return apierrors.IsForbidden(status(tenant, record, client.DryRunAll)) }, patience, poll,
 		"the policy never took effect")
 
-	const alone = "status.reclaim is written by the controller alone, and tenant is somebody else"
+	const alone = "status.reclaim and status.termination are written by the controller alone, and tenant is somebody else"
 	denied(t, status(tenant, record), alone)
+	denied(t, status(tenant, termination), alone)
 	require.NoError(t, status(tenant, `{"status":{"message":"hello"}}`), "before there is a record")
 	require.NoError(t, status(controller, record))
 	require.NoError(t, status(tenant, `{"status":{"message":"hello again"}}`), "the record is there and unchanged")
 	require.NoError(t, status(controller, longer))
+	require.NoError(t, status(controller, termination))
+	denied(t, status(tenant, `{"status":{"termination":{"nodeName":"ws-2"}}}`), alone)
+	denied(t, status(tenant, `{"status":{"termination":null}}`), alone)
 	denied(t, status(tenant, `{"status":{"reclaim":{"reason":"mine"}}}`), alone)
 	denied(t, status(tenant, `{"status":{"reclaim":null}}`), alone)
 	denied(t, status(tenant, `{"status":null}`), alone)
