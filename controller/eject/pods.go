@@ -43,7 +43,7 @@ func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, er
 		return 0, nil
 	}
 	left, err := r.podsLeft(ctx, s)
-	overdue := r.Now().Sub(removal.ObservedAt.Time) >= r.PodKillWait
+	overdue := !r.within(removal.ObservedAt, r.PodKillWait)
 	switch {
 	case err != nil:
 	case overdue:
@@ -56,6 +56,12 @@ func (r *Reconciler) awaitPods(ctx context.Context, s *scope) (time.Duration, er
 		return 0, err
 	}
 	return podPoll, err
+}
+
+// within says that a moment of the record is less than a while ago. By the clock of another replica it may be still to come; a clock that is far off must
+// not stretch a removal.
+func (r *Reconciler) within(since metav1.MicroTime, limit time.Duration) bool {
+	return r.Now().Sub(since.Time).Abs() < limit
 }
 
 func (r *Reconciler) podsLeft(ctx context.Context, s *scope) ([]metav1.PartialObjectMetadata, error) {

@@ -116,7 +116,7 @@ func (r *Reconciler) deleteNode(ctx context.Context, s *scope, times *v1alpha1.R
 	}
 	node := &corev1.Node{}
 	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: removal.NodeName}, node); err == nil &&
-		node.UID == removal.NodeUID && len(node.Status.VolumesInUse) > 0 && r.Now().Sub(removal.ObservedAt.Time) < volumeWait {
+		node.UID == removal.NodeUID && len(node.Status.VolumesInUse) > 0 && r.within(removal.ObservedAt, volumeWait) {
 		return volumePoll, nil
 	}
 	err := r.deleteNodeByUID(ctx, s, removal.NodeName, removal.NodeUID)
