@@ -94,9 +94,13 @@ func (r *Reconciler) createObjects(ctx context.Context, s *scope) error {
 		return &Fault{Reason: v1alpha1.ReasonInvalidSpec, Message: err.Error()}
 	}
 	for _, object := range []*unstructured.Unstructured{bootstrap, infrastructure, capi.Machine(s.sm, r.Version)} {
-		if ready, err := r.ensure(ctx, s, object); err != nil || !ready {
-			s.again(leavingRetry)
+		ready, err := r.ensure(ctx, s, object)
+		if err != nil {
 			return err
+		}
+		if !ready {
+			s.again(leavingRetry)
+			return nil
 		}
 	}
 	now := metav1.NewTime(s.now)

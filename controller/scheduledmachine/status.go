@@ -137,7 +137,10 @@ func (s *scope) ref(apiVersion, kind string) *corev1.ObjectReference {
 // wakeAfter is the time to the next edge of the schedule, or to what a step waits for; everything else wakes us by a watch.
 func (s *scope) wakeAfter() time.Duration {
 	if s.fault != nil {
-		return faultRetry
+		s.again(faultRetry)
+	}
+	if s.deleting() {
+		return s.wake // the edges were not read again, and may be over
 	}
 	for _, edge := range []*metav1.Time{s.sm.Status.NextActivation, s.sm.Status.NextCleanup} {
 		if edge != nil {
