@@ -83,10 +83,11 @@ func (r *Reconciler) infrastructure(ctx context.Context, s *scope) (*unstructure
 	return r.ours(ctx, s, object)
 }
 
-// ours reads an object from the API server; nil when there is none, or none of ours.
+// ours reads an object from the API server; nil when there is none, or none of ours. A kind that the controller may not read is one that it could
+// not create either.
 func (r *Reconciler) ours(ctx context.Context, s *scope, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
 	if err != nil || !capi.OwnedBy(object, s.sm) {

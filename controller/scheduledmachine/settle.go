@@ -26,7 +26,7 @@ func (r *Reconciler) settle(ctx context.Context, s *scope) error {
 		return r.awaitMachine(ctx, s)
 	case s.deleting() && s.machine == nil:
 		return r.finalize(ctx, s)
-	case s.fault != nil && !s.deleting():
+	case s.fault != nil && !s.deleting() && s.enabled():
 		return nil // a person has to mend something first; what is there stays
 	case s.machine != nil && !s.wanted():
 		return r.shutDown(ctx, s)

@@ -1,6 +1,7 @@
 package scheduledmachine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -59,8 +60,8 @@ func (s *scope) conclude() {
 	} else {
 		status.Phase, message = s.phase()
 	}
-	if status.Phase != v1alpha1.PhaseDisabled || !status.Reclaim.Holds() { // then eject's message says how to come back
-		status.Message = message
+	if status.Phase != v1alpha1.PhaseDisabled || !status.Reclaim.Holds() || s.before.Status.Phase != v1alpha1.PhaseDisabled {
+		status.Message = message // otherwise eject's says how to come back
 	}
 	s.setConditions(message)
 	if status.Message == "" {
@@ -94,7 +95,7 @@ func (s *scope) phase() (v1alpha1.Phase, string) {
 	case s.sm.Spec.KillSwitch:
 		return v1alpha1.PhaseTerminated, "spec.killSwitch is true"
 	case s.sm.Status.Reclaim.Holds():
-		return v1alpha1.PhaseDisabled, "Held out after a reclaim"
+		return v1alpha1.PhaseDisabled, cmp.Or(s.condition(v1alpha1.ConditionReclaimed).message, "Held out after a reclaim")
 	case !s.enabled():
 		return v1alpha1.PhaseDisabled, "spec.schedule.enabled is false"
 	}
