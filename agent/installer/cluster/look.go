@@ -22,6 +22,7 @@ var errNotFound = errors.New("not found")
 // meta is what is needed of an object's metadata.
 type meta struct {
 	UID               string            `json:"uid"`
+	Generation        int64             `json:"generation"`
 	Labels            map[string]string `json:"labels"`
 	DeletionTimestamp *string           `json:"deletionTimestamp"`
 }
@@ -89,8 +90,8 @@ func (c *Cluster) askDaemonSet(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading DaemonSet %s/%s: %w", c.opts.Namespace, c.opts.DaemonSet, err)
 	default:
-		c.view.DaemonSet = DaemonSet{Sight: There, At: now, UID: d.Metadata.UID, Deleting: d.Metadata.DeletionTimestamp != nil,
-			NodeSelector: d.Spec.Template.Spec.NodeSelector}
+		c.view.DaemonSet = DaemonSet{Sight: There, At: now, UID: d.Metadata.UID, Generation: d.Metadata.Generation,
+			Deleting: d.Metadata.DeletionTimestamp != nil, NodeSelector: d.Spec.Template.Spec.NodeSelector}
 	}
 	return nil
 }

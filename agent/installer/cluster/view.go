@@ -32,6 +32,8 @@ type DaemonSet struct {
 	Sight Sight
 	At    time.Time
 	UID   string
+	// Generation changes with its spec, and not with its status.
+	Generation int64
 	// Deleting says that it is about to go.
 	Deleting bool
 	// NodeSelector of its pods.

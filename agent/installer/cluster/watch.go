@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"math/rand/v2"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -12,6 +13,9 @@ import (
 
 	"5spot.finos.org/node-reclaim/agent/node"
 )
+
+// steady is how long a watch has to last for the next one to follow without a growing pause: something in between may end each at once.
+const steady = 5 * time.Second
 
 // watched is an object to watch.
 type watched struct {
@@ -30,8 +34,11 @@ func (w watched) run(ctx context.Context, changed func()) {
 		own := fields.OneTermEqualSelector(metav1.ObjectNameField, w.name).String()
 		events, err := w.api.Watch(ctx, metav1.ListOptions{FieldSelector: own, TimeoutSeconds: &seconds})
 		if err == nil {
+			opened := time.Now()
 			w.follow(events, changed)
-			pauses = node.Backoff()
+			if time.Since(opened) > steady {
+				pauses = node.Backoff()
+			}
 			changed() // it may have ended because of what happened
 		}
 		node.Sleep(ctx, pauses.Step())
@@ -68,6 +75,8 @@ func (c *Cluster) sawNode(m *metav1.PartialObjectMetadata, gone bool) bool {
 	return !same
 }
 
+// sawDaemonSet leaves the status alone, which changes with every pod of the fleet: else each rollout has all installers ask for everything
+// once per pod.
 func (c *Cluster) sawDaemonSet(m *metav1.PartialObjectMetadata, gone bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,11 +85,14 @@ func (c *Cluster) sawDaemonSet(m *metav1.PartialObjectMetadata, gone bool) bool 
 		return true
 	}
 	known.At = c.opts.Clock.Now()
-	known.Deleting = m.DeletionTimestamp != nil
 	if gone {
 		*known = DaemonSet{Sight: Absent, At: known.At}
+		return true
 	}
-	return true
+	deleting := m.DeletionTimestamp != nil
+	news := known.Deleting != deleting || known.Generation != m.Generation
+	known.Deleting = deleting
+	return news
 }
 
 // sawConfigMap: the text is not metadata.
