@@ -98,6 +98,8 @@ func (f Facts) known(s cluster.Sight, at time.Time) bool {
 // stranger says that Node, host and record are not one machine, or nothing.
 func (f Facts) stranger() string {
 	switch {
+	case f.MachineID == "":
+		return "this host has no /etc/machine-id that could tell it from another: run systemd-machine-id-setup on it and restart the kubelet"
 	case f.Node.MachineID != f.MachineID:
 		return fmt.Sprintf("the Node has machine id %q and this host has %q: wait until the kubelet has reported its own, or give each host "+
 			"its own /etc/machine-id (systemd-machine-id-setup) and restart the kubelet", f.Node.MachineID, f.MachineID)

@@ -114,6 +114,13 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Images are often shipped with an empty one: two machines without a name are not one machine.
+func TestNoMachineIDIsNobodys(t *testing.T) {
+	v := Decide(Facts{Now: now, Node: node(func(n *cluster.Node) { n.MachineID = "" }), DaemonSet: set()})
+	require.Equal(t, HandsOff, v.Answer)
+	require.Contains(t, v.Why, "systemd-machine-id-setup")
+}
+
 func TestAMissedNodeIsAskedForAgainAtTheRightMoment(t *testing.T) {
 	v := Decide(Facts{Now: now, Node: missed(2*time.Second, 0), DaemonSet: set(), MachineID: thisMachine})
 	require.Equal(t, 3*time.Second, v.Again)

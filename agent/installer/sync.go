@@ -128,7 +128,7 @@ func (s *Sync) act(ctx context.Context, v Verdict, view cluster.View) error {
 
 // keep installs with the configuration as far as there is a good one, and is content when all of it is in force.
 func (s *Sync) keep(ctx context.Context, view cluster.View) error {
-	config, fault := s.config(view.ConfigMap)
+	config, fault := s.config(view)
 	owner := Owner{NodeName: s.opts.NodeName, NodeUID: view.Node.UID, MachineID: view.Node.MachineID}
 	if err := s.opts.Installer.Install(ctx, owner, config); err != nil {
 		return err
@@ -140,11 +140,12 @@ func (s *Sync) keep(ctx context.Context, view cluster.View) error {
 }
 
 // config is the ConfigMap's content, if the agent would take it.
-func (s *Sync) config(m cluster.ConfigMap) ([]byte, error) {
+func (s *Sync) config(view cluster.View) ([]byte, error) {
+	m := view.ConfigMap
 	name := reclaim.Namespace + "/" + reclaim.ConfigMapName(s.opts.NodeName)
 	switch {
-	case m.Sight == cluster.Unknown:
-		return nil, fmt.Errorf("nothing is known of ConfigMap %s at the moment: the configuration stays as it is", name)
+	case m.Sight == cluster.Unknown || s.opts.Clock.Since(m.At) >= stale:
+		return nil, errors.Join(fmt.Errorf("nothing is known of ConfigMap %s at the moment: the configuration stays as it is", name), view.Fault)
 	case m.Sight == cluster.Absent:
 		return nil, fmt.Errorf("there is no ConfigMap %s: the configuration stays as it is", name)
 	case !m.HasKey:

@@ -126,6 +126,11 @@ func TestWhatARoundComesTo(t *testing.T) {
 			"ConfigMap " + configMap + " has no key reclaim.toml: the configuration stays as it is; add the key", retry, ReasonConfigRefused, java},
 		"no ConfigMap": {func(s *scene) { s.api.view.ConfigMap = cluster.ConfigMap{Sight: cluster.Absent, At: now} },
 			"there is no ConfigMap " + configMap + ": the configuration stays as it is", retry, "", java},
+		"no word on the ConfigMap alone for a minute": {func(s *scene) {
+			s.api.view.ConfigMap = cluster.ConfigMap{Sight: cluster.There, At: now.Add(-time.Minute), Text: steam, HasKey: true}
+			s.api.view.Fault = errors.New("reading ConfigMap " + configMap + ": forbidden")
+		}, "nothing is known of ConfigMap " + configMap + " at the moment: the configuration stays as it is; reading ConfigMap " + configMap +
+			": forbidden", retry, "", java},
 		"another machine": {func(s *scene) { s.api.view.Node.MachineID = otherID },
 			`the Node has machine id "` + otherID + `" and this host has "` + thisMachine + `": wait until the kubelet has reported its own, or give ` +
 				"each host its own /etc/machine-id (systemd-machine-id-setup) and restart the kubelet", retry, ReasonOtherMachine, java},
