@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -45,7 +44,7 @@ func explain(out io.Writer, p match.Process, v match.Verdict) {
 	if p.Exe != "" {
 		fmt.Fprintf(out, "  program:   %q\n", p.Exe)
 	}
-	fmt.Fprintf(out, "  cgroup:    %s\n", strings.Join(p.Cgroup, ", "))
+	fmt.Fprintf(out, "  cgroup:    %q\n", p.Cgroup)
 	fmt.Fprintln(out, conclusion(v))
 }
 

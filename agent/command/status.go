@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -81,8 +80,8 @@ func agentRow(n node.Node) string {
 	if text == "" {
 		return "has not said anything on this Node"
 	}
-	var s reclaim.AgentState
-	if err := json.Unmarshal([]byte(text), &s); err != nil {
+	s, err := reclaim.ParseAgentState(text)
+	if err != nil {
 		return fmt.Sprintf("has left something unreadable on this Node: %q", text)
 	}
 	return fmt.Sprintf("%s, by %s, version %s, configuration %s", s.State, orNone(s.Rung), orNone(s.Version), orNone(s.ConfigHash))
