@@ -151,12 +151,22 @@ func (c *Cluster) exchange(ctx context.Context, method string, body []byte, into
 	switch {
 	case err != nil:
 		return err
-	case response.StatusCode == http.StatusNotFound:
+	case response.StatusCode == http.StatusNotFound && missing(answer):
 		return errNotFound
 	case response.StatusCode/100 != 2:
 		return refused(response, answer)
 	}
 	return json.Unmarshal(answer, into)
+}
+
+// missing says that a 404 is the API server's word on an object. One without is a path that nobody serves, or comes from something in between,
+// and is no reason to remove anything.
+func missing(answer []byte) bool {
+	var s struct {
+		Kind, Reason string
+		Details      struct{ Name string }
+	}
+	return json.Unmarshal(answer, &s) == nil && s.Kind == "Status" && s.Reason == "NotFound" && s.Details.Name != ""
 }
 
 // statusError is an answer that is not a success.

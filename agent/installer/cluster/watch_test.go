@@ -50,3 +50,14 @@ func TestWatchesThatEndAtOnceAreNotReopenedInAHurry(t *testing.T) {
 	defer f.run()()
 	require.Never(t, func() bool { return watches.Load() > 3*9 }, 4*time.Second, 100*time.Millisecond, "each pause is twice the last")
 }
+
+func TestA404ThatIsNotTheAPIServersProvesNothing(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	c, err := Connect(Options{Config: &rest.Config{Host: server.URL}, NodeName: "ws-1", Namespace: "n", DaemonSet: "d", Clock: clock.RealClock{}})
+	require.NoError(t, err)
+	v := c.Look(t.Context())
+	require.ErrorContains(t, v.Fault, "404 Not Found")
+	require.Equal(t, Unknown, v.Node.Sight)
+	require.Equal(t, Unknown, v.DaemonSet.Sight)
+}
