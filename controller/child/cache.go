@@ -135,7 +135,7 @@ func (c *Cache) Reconnect(ctx context.Context, key ClusterKey) (changed bool, er
 
 // Disconnect forgets a cluster that nobody needs.
 func (c *Cache) Disconnect(key ClusterKey) {
-	c.set(key, entry{})
+	c.set(key, entry{err: ErrConnecting}) // for who asks before it is forgotten: never neither connection nor error
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.clusters, key)
