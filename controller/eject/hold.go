@@ -66,18 +66,22 @@ func scheduleEnabled(sm *v1alpha1.ScheduledMachine) bool {
 // absorb removes a Node that came back without a Machine, together with whatever it asks: a host that was off during the removal registers
 // at its next boot with a certificate that is still valid.
 func (r *Reconciler) absorb(ctx context.Context, s *scope) error {
+	return r.expel(ctx, s, s.sm.Status.Reclaim.NodeName, r.stillHeld)
+}
+
+// expel removes the Node of that name, if there is one and it is still to be kept out.
+func (r *Reconciler) expel(ctx context.Context, s *scope, name string, still func(context.Context, *v1alpha1.ScheduledMachine) (bool, error)) error {
 	if s.child == nil {
 		return nil
 	}
-	record := s.sm.Status.Reclaim
 	node := &corev1.Node{}
-	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: record.NodeName}, node); err != nil {
-		return ignoreNotFound(err, "reading Node %s", record.NodeName)
+	if err := s.child.Reader.Get(ctx, types.NamespacedName{Name: name}, node); err != nil {
+		return ignoreNotFound(err, "reading Node %s", name)
 	}
-	if held, err := r.stillHeld(ctx, s.sm); err != nil || !held {
+	if out, err := still(ctx, s.sm); err != nil || !out {
 		return err
 	}
-	ctrl.LoggerFrom(ctx).Info("Removing a Node that came back while its machine is held out", "node", node.Name, "uid", node.UID)
+	ctrl.LoggerFrom(ctx).Info("Removing a Node that came back while its machine is kept out", "node", node.Name, "uid", node.UID)
 	if err := r.deleteNodeByUID(ctx, s, node.Name, node.UID); err != nil && !gone(err) {
 		return fmt.Errorf("deleting Node %s, which came back: %w", node.Name, err)
 	}

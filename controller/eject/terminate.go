@@ -28,13 +28,33 @@ func (r *Reconciler) terminate(ctx context.Context, s *scope) (ctrl.Result, erro
 		case !begun && s.sm.Status.Reclaim.Complete() && s.sm.Status.Reclaim.Holds():
 			return ctrl.Result{}, r.hold(ctx, s)
 		case !begun:
-			return ctrl.Result{}, nil
+			return ctrl.Result{}, r.keepOut(ctx, s)
 		}
 	}
 	if err := r.identify(ctx, s); err != nil {
 		s.child, s.childErr = nil, err
 	}
 	return r.remove(ctx, s, r.awaitPods, r.deleteMachine, r.awaitMachine)
+}
+
+// keepOut removes a Node that comes back while the kill switch is on; see absorb. Where hosts keep their own names, nobody can tell without the Machine
+// whose such a Node is, and it stays.
+func (r *Reconciler) keepOut(ctx context.Context, s *scope) error {
+	last := s.sm.Status.Termination
+	if last == nil || last.NodeName != s.sm.Name || capi.UsesSystemHostname(s.sm) {
+		return nil
+	}
+	return r.expel(ctx, s, last.NodeName, r.stillKilled)
+}
+
+// stillKilled asks the API server, for the same reasons as stillHeld.
+func (r *Reconciler) stillKilled(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
+	live := &v1alpha1.ScheduledMachine{}
+	if err := r.Live.Get(ctx, client.ObjectKeyFromObject(sm), live); err != nil {
+		return false, ignoreNotFound(err, "reading ScheduledMachine %s", sm.Name)
+	}
+	claimed, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
+	return live.Spec.KillSwitch && claimed == nil, err
 }
 
 // beginTermination makes the record when there is a Machine to remove. The cache says whether it is worth asking; the API server decides.

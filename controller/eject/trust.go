@@ -26,7 +26,8 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 }
 
 // ours says that the record's Node belongs to the machine, as far as can still be told: it has the Machine's name, or the hosts keep theirs;
-// and if a Machine claims it, that is ours and the one of the record.
+// and if a Machine claims it, that is ours and the one of the record. Where hosts keep their names, only a hold outlives the Machine that says whose
+// a Node is: the order of a kill switch counts for nothing without it.
 func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
 	removal := removalOf(&sm.Status)
 	if removal.NodeName == "" || removal.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
@@ -36,14 +37,16 @@ func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (b
 	if err != nil {
 		return false, err
 	}
+	known := removal.NodeName == sm.Name || removal != sm.Status.Termination
 	for i := range all {
 		name, mapped := capi.NodeRef(&all[i])
 		claims := mapped && name == removal.NodeName || all[i].GetName() == removal.NodeName
 		if claims && (!capi.OwnedBy(&all[i], sm) || all[i].GetUID() != removal.MachineUID) {
 			return false, nil
 		}
+		known = known || claims
 	}
-	return true, nil
+	return known, nil
 }
 
 // ownMachine says that the Machine of the record is there and was made for this ScheduledMachine.

@@ -42,6 +42,9 @@ func TestKillSwitchRemovesAtOnceAndLetsBackWhenFalse(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, earlier.Evictions, after.Evictions)
 
+	comesBack(ctx, t, l, "kill-1")
+	require.Eventually(t, func() bool { return !nodeExists(t, l, "kill-1") }, patience, poll, "a host that was off comes back in vain")
+
 	require.NoError(t, l.Admin.Patch(ctx, got, mergePatch(`{"spec":{"killSwitch":false}}`)))
 	awaitPhase(t, l, sm, v1alpha1.PhaseActive)
 	require.NotEqual(t, first, machineUID(t, l, "kill-1"))
