@@ -3,7 +3,6 @@ package realnode
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"5spot.finos.org/node-reclaim/agent/installer"
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
-	"5spot.finos.org/node-reclaim/test/controlplane"
 	"5spot.finos.org/node-reclaim/test/lab"
 )
 
@@ -35,7 +33,6 @@ func TestANodeThatAsksForTheAgent(t *testing.T) {
 		{"opting in installs the agent", (*stage).optsIn},
 		{"the configuration follows the spec", (*stage).followsTheSpec},
 		{"java in a pod is not the owner's", (*stage).ignoresPods},
-		{"the documented clean-up kills what pods run", (*stage).cleansUp},
 		{"a rolling update keeps the agent", (*stage).survivesARollingUpdate},
 		{"a pod deleted by force keeps the agent", (*stage).survivesAForcedDelete},
 		{"a dead kubelet keeps the agent", (*stage).survivesADeadKubelet},
@@ -85,19 +82,6 @@ spec:
 	s.await("java runs in the pod", func() bool { return s.runs("java") })
 	require.Never(s, s.requested, stillness, poll)
 	s.host.Run("/usr/local/bin/5spot-reclaim-agent", "check") // exit code 0: nothing would make this machine leave
-}
-
-// What docs/operator.md tells RemoteMachine to run between the stop of the kubelet and the reset.
-func (s *stage) cleansUp() {
-	page, err := os.ReadFile(filepath.Join(controlplane.Root(), "docs", "operator.md"))
-	require.NoError(s, err)
-	command := regexp.MustCompile(`(?m)^ +- sh -c '(find .*kill -9.*)'$`).FindStringSubmatch(string(page))
-	require.Len(s, command, 2)
-	java, agent := s.process("java"), s.life()
-	s.host.Run("sh", "-c", command[1])
-	s.await("the pod's process is dead", func() bool { return s.process("java") != java })
-	require.Equal(s, agent, s.life(), "the agent is no pod's")
-	s.await("the installer's pod is back", s.ready)
 }
 
 func (s *stage) survivesARollingUpdate() {

@@ -271,17 +271,14 @@ func (s *stage) installed() bool {
 }
 
 // runs says that a process of that command name is on the host, in a pod or not. No program is asked: its arguments would match.
-func (s *stage) runs(comm string) bool { return s.process(comm) != "" }
-
-// process is the directory in /proc of the first process of that name; empty when there is none.
-func (s *stage) process(comm string) string {
+func (s *stage) runs(comm string) bool {
 	files, _ := filepath.Glob(s.host.Path("/proc/[0-9]*/comm"))
 	for _, file := range files {
 		if name, _ := os.ReadFile(file); strings.TrimSpace(string(name)) == comm { // one that has ended has no name
-			return filepath.Dir(file)
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 type lockedBuffer struct {
