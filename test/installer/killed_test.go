@@ -22,10 +22,9 @@ func TestKilled(t *testing.T) {
 	s.scene("half removed, and wanted again", wantedAgain)
 	for _, point := range []struct{ there, gone string }{
 		{record, linkPath},
-		{hostfs.NewPath(program), unitPath},
-		{program, reclaim.ConfigPath},
-		{unitPath, program},
-		{linkPath, record},
+		{program, unitPath},
+		{unitPath, reclaim.ConfigPath},
+		{linkPath, program},
 	} {
 		s.scene("installing until "+point.there+", removing until "+point.gone, func(s *stage) {
 			p := s.start(image)
