@@ -1,17 +1,17 @@
 package config
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"5spot.finos.org/node-reclaim/test/logbuffer"
 )
 
 const (
@@ -25,12 +25,12 @@ type followed struct {
 	*File
 	t    *testing.T
 	path string
-	log  *lockedBuffer
+	log  *logbuffer.Buffer
 }
 
 func follow(t *testing.T, path string) followed {
 	t.Helper()
-	log := &lockedBuffer{}
+	log := &logbuffer.Buffer{}
 	f := New(path, slog.New(slog.NewTextHandler(log, nil)))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -191,21 +191,4 @@ func TestAnUnchangedMeaningIsNotPublishedAgain(t *testing.T) {
 	replace(t, path, idea)
 	f.wantCommand("idea")
 	require.Equal(t, 2, strings.Count(f.log.String(), "configuration loaded"))
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

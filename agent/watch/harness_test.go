@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/test/logbuffer"
 )
 
 // fakeFeed is a feed that the test speaks through.
@@ -49,7 +49,7 @@ type watched struct {
 	t     *testing.T
 	tree  proctest.Tree
 	clock *clocktesting.FakeClock
-	log   *lockedBuffer
+	log   *logbuffer.Buffer
 	// feeds gives each feed that is opened; as long as refuse is set, none is.
 	feeds  chan *fakeFeed
 	mu     sync.Mutex
@@ -59,28 +59,11 @@ type watched struct {
 	ended  chan error
 }
 
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
-}
-
 // start runs an Observer. change may alter it and its options before.
 func start(t *testing.T, change func(*watched, *Options)) *watched {
 	t.Helper()
 	w := &watched{
-		t: t, tree: proctest.NewTree(t), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), log: &lockedBuffer{},
+		t: t, tree: proctest.NewTree(t), clock: clocktesting.NewFakeClock(time.Unix(1e9, 0)), log: &logbuffer.Buffer{},
 		feeds: make(chan *fakeFeed, 10), ended: make(chan error, 1),
 	}
 	o := Options{

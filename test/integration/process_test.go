@@ -9,17 +9,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"5spot.finos.org/node-reclaim/test/logbuffer"
 )
 
 // process is a controller in a process of its own.
 type process struct {
 	cmd  *exec.Cmd
-	log  *lockedBuffer
+	log  *logbuffer.Buffer
 	done chan struct{}
 }
 
@@ -29,7 +30,7 @@ func startController(t *testing.T, kubeconfig []byte, flags ...string) *process 
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	require.NoError(t, os.WriteFile(file, kubeconfig, 0o600))
-	p := &process{log: &lockedBuffer{}, done: make(chan struct{})}
+	p := &process{log: &logbuffer.Buffer{}, done: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0], append([]string{
 		"--kubeconfig=" + file, "--health-address=0", "--metrics-address=0", "--leader-elect=false", "--log-format=json",
 	}, flags...)...)
@@ -86,23 +87,6 @@ func (p *process) running() bool {
 	default:
 		return true
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(data)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // bodyOf reads a request's body and leaves it readable.

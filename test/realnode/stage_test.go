@@ -1,7 +1,6 @@
 package realnode
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +27,7 @@ import (
 	"5spot.finos.org/node-reclaim/systemd"
 	"5spot.finos.org/node-reclaim/test/controlplane"
 	"5spot.finos.org/node-reclaim/test/lab"
+	"5spot.finos.org/node-reclaim/test/logbuffer"
 	"5spot.finos.org/node-reclaim/test/stubk0smotron"
 )
 
@@ -51,7 +50,7 @@ type stage struct {
 	host    *host
 	overlay string
 	// log is the controller's and the stand-in's.
-	log *lockedBuffer
+	log *logbuffer.Buffer
 }
 
 // newStage brings everything up, with the node agent's manifests on the child and no machine lent yet.
@@ -59,7 +58,7 @@ func newStage(t *testing.T) *stage {
 	t.Helper()
 	binaries := controlplane.RequireNode(t)
 	idler := buildIdler(t)
-	s := &stage{T: t, log: &lockedBuffer{}}
+	s := &stage{T: t, log: &logbuffer.Buffer{}}
 	ctrl.SetLogger(logr.FromSlogHandler(slog.NewTextHandler(s.log, nil))) // the first to set it has it
 	s.host = bootHost(t, binaries, archive(t, idlerImage, idler, "idler", "java"), agentImage(t, "localhost/5spot-reclaim-agent:latest"))
 	require.NoError(t, os.WriteFile(s.host.Path("/root/java"), idler, 0o700))
@@ -279,21 +278,4 @@ func (s *stage) runs(comm string) bool {
 		}
 	}
 	return false
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(data []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(data)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }

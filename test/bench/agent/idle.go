@@ -102,11 +102,11 @@ func idleTyped(ctx context.Context, stage *workstation.Stage, watched time.Durat
 
 // watchRest looks on for a while, once a process has calmed down.
 func watchRest(ctx context.Context, pid int, program string, watched time.Duration) (atRest, error) {
-	if err := wait(ctx, 5*time.Second); err != nil {
+	if err := report.Wait(ctx, 5*time.Second); err != nil {
 		return atRest{}, err
 	}
 	before, began := report.ProcessorTime(pid), time.Now()
-	if err := wait(ctx, watched); err != nil {
+	if err := report.Wait(ctx, watched); err != nil {
 		return atRest{}, err
 	}
 	used := report.ProcessorTime(pid) - before
@@ -119,15 +119,6 @@ func watchRest(ctx context.Context, pid int, program string, watched time.Durati
 		return atRest{}, err
 	}
 	return atRest{share: float64(used) / float64(time.Since(began)), rss: rss, bytes: file.Size()}, nil
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // keepNode is the peer: it keeps one Node in memory, and writes a byte when it has it.

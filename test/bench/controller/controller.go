@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 
 	"5spot.finos.org/node-reclaim/test/controlplane"
 )
@@ -59,13 +58,4 @@ func (c *controller) stop() error {
 		_ = c.cmd.Wait() // killed by our signal
 	}
 	return os.RemoveAll(c.dir)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -49,11 +49,11 @@ func (f *fleet) atRest(ctx context.Context, scale float64) (report.Section, erro
 func (f *fleet) restRow(ctx context.Context, k kubelets, watched time.Duration) (_ report.Row, missed bool, err error) {
 	stop := k.run(ctx)
 	defer func() { err = errors.Join(err, stop()) }()
-	if err := wait(ctx, min(settle, watched)); err != nil {
+	if err := report.Wait(ctx, min(settle, watched)); err != nil {
 		return report.Row{}, false, err
 	}
 	before, began := report.ProcessorTime(f.controller.pid()), time.Now()
-	if err := wait(ctx, watched); err != nil {
+	if err := report.Wait(ctx, watched); err != nil {
 		return report.Row{}, false, err
 	}
 	share := float64(report.ProcessorTime(f.controller.pid())-before) / float64(time.Since(began))

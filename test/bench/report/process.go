@@ -1,6 +1,7 @@
 package report
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -20,4 +21,14 @@ func ProcessorTime(pid int) time.Duration {
 	user, _ := strconv.Atoi(fields[11])
 	system, _ := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * tick
+}
+
+// Wait lets time pass, unless the context ends first.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
