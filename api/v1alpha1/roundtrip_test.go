@@ -31,6 +31,12 @@ func (s server) acceptsFieldObjects(t *testing.T) {
 	}
 }
 
+func (s server) acceptsTheSample(t *testing.T) {
+	u := fromPath(t, "deploy", "samples", "scheduledmachine.yaml")
+	u.SetNamespace("default") // the only one there is
+	s.create(t, u)
+}
+
 func (s server) fillsDefaults(t *testing.T) {
 	s.create(t, fromFile(t, "weekend-cron.yaml"))
 	spec := s.stored(t, "weekend").Object["spec"].(map[string]any)

@@ -27,6 +27,7 @@ type server struct {
 func TestOnAnAPIServer(t *testing.T) {
 	s := start(t)
 	t.Run("field objects are accepted", s.acceptsFieldObjects)
+	t.Run("the sample is accepted", s.acceptsTheSample)
 	t.Run("good values are accepted", s.acceptsGoodValues)
 	t.Run("bad values are refused", s.refusesBadValues)
 	t.Run("clusterName cannot be changed", s.refusesAnotherCluster)
@@ -67,7 +68,12 @@ func (s server) stored(t *testing.T, name string) *unstructured.Unstructured {
 // fromFile reads an object of testdata/scheduledmachines: objects as they are in the field.
 func fromFile(t *testing.T, file string) *unstructured.Unstructured {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(controlplane.Root(), "testdata", "scheduledmachines", file))
+	return fromPath(t, "testdata", "scheduledmachines", file)
+}
+
+func fromPath(t *testing.T, path ...string) *unstructured.Unstructured {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(controlplane.Root(), filepath.Join(path...)))
 	require.NoError(t, err)
 	return fromYAML(t, string(data))
 }

@@ -161,7 +161,7 @@ func broad(config reclaim.Config) string {
 	if len(entries) > shown {
 		entries, more = entries[:shown], fmt.Sprintf(" and %d more", len(entries)-shown)
 	}
-	return fmt.Sprintf("%q%s also match whatever has them in its arguments; a path, such as /bin/%s, is narrower", entries, more, entries[0])
+	return fmt.Sprintf("%q%s also match whatever has them in its arguments, as in \"man %s\"", entries, more, entries[0])
 }
 
 func sentences(all ...string) string {
