@@ -91,6 +91,6 @@ func printReport(out io.Writer, r report) error {
 	for _, m := range r.Matches {
 		fmt.Fprintf(out, "match: PID %d %q by %s %q\n", m.PID, m.Comm, m.List, m.Entry)
 	}
-	_, err := fmt.Fprintf(out, "%d running processes match\n", len(r.Matches))
+	_, err := fmt.Fprintf(out, "running processes that match: %d\n", len(r.Matches))
 	return err
 }

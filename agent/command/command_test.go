@@ -61,7 +61,7 @@ func TestCheckListsWhatWouldMatchNow(t *testing.T) {
 		`warning: match_argv_substrings: "go" is short and will match more than programs of that name`,
 		`match: PID 42 "java" by match_commands "java"`,
 		`match: PID 44 "vi\xff" by match_argv_substrings "com.intellij"`,
-		"2 running processes match", "",
+		"running processes that match: 2", "",
 	}, strings.Split(h.out.String(), "\n"))
 }
 

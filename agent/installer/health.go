@@ -38,5 +38,6 @@ func (i *Installer) Health(ctx context.Context) error {
 	case i.recent(u.Since):
 		return pendingError{fmt.Errorf("%s has been active for less than %s", systemd.UnitName, steady)}
 	}
+	i.starts.succeeded()
 	return nil
 }

@@ -35,6 +35,7 @@ type Installer struct {
 	opts Options
 	// programHash is what the installed binary has to be. It is worked out once: a running program does not change.
 	programHash string
+	starts      starts
 }
 
 // New makes an Installer.
@@ -56,14 +57,14 @@ func (w want) met() bool {
 // Install puts in place what is missing and has systemd run it. A nil config leaves the configuration as it is. It does not wait until
 // the agent is up: Health says that.
 func (i *Installer) Install(ctx context.Context, owner Owner, config []byte) error {
+	if err := i.preflight(ctx); err != nil {
+		return err
+	}
 	unlock, err := i.opts.Files.Lock(ctx, lockPath)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := i.preflight(ctx); err != nil {
-		return err
-	}
 	unit, err := i.opts.Systemd.Unit(ctx)
 	if err != nil {
 		return err
@@ -231,8 +232,10 @@ func (i *Installer) activate(ctx context.Context, u manager.Unit, wants []want, 
 	case slices.Contains(changed, ProgramPath), slices.Contains(changed, UnitPath), i.older(u, wants):
 		i.opts.Log.Info("agent started anew", "unit", systemd.UnitName)
 		return i.opts.Systemd.Restart(ctx)
-	case u.Down():
-		i.opts.Log.Info("agent started", "unit", systemd.UnitName)
+	case u.Down() && i.starts.due(i.opts.Clock.Now()):
+		if i.starts.n == 1 {
+			i.opts.Log.Info("agent started", "unit", systemd.UnitName)
+		}
 		return i.opts.Systemd.Start(ctx)
 	}
 	return nil

@@ -39,7 +39,7 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	m := &machine{t: t, root: t.TempDir(), program: "program 1"}
 	m.files = hostfs.At(m.root)
-	for _, dir := range []string{"usr/local/bin", "etc/systemd/system/multi-user.target.wants", "etc/5spot", "var/lib/5spot-reclaim-agent", "run/lock"} {
+	for _, dir := range []string{"usr/local/bin", "etc/systemd/system/multi-user.target.wants", "etc/5spot", "var/lib/5spot-reclaim-agent", "run/5spot-installer"} {
 		require.NoError(t, os.MkdirAll(filepath.Join(m.root, dir), 0o755))
 	}
 	m.write(machineIDPath, thisMachine+"\n")
@@ -101,12 +101,12 @@ func (m *machine) rewind(path string, by time.Duration) {
 	require.NoError(m.t, os.Chtimes(m.files.Path(path), then, then))
 }
 
-// all is every file below the machine's root that a removal has to account for, and what it is: locks do not count.
+// all is every file below the machine's root that a removal has to account for, and what it is: the word to the probe does not count.
 func (m *machine) all() map[string]string {
 	m.t.Helper()
 	found := map[string]string{}
 	require.NoError(m.t, filepath.WalkDir(m.root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || path == m.files.Path("/run/lock") {
+		if err != nil || path == m.files.Path("/run/5spot-installer") {
 			return fs.SkipDir
 		}
 		info, err := entry.Info()

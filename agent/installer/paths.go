@@ -16,8 +16,11 @@ const (
 	RecordPath = "/var/lib/5spot-reclaim-agent/installed.json"
 
 	machineIDPath = "/etc/machine-id"
-	lockPath      = "/run/lock/5spot-reclaim-agent.lock"
-	readyPath     = "/run/lock/5spot-reclaim-agent.ready"
+	// lockPath is beside the record, where only root may write: whoever can open a lock can keep it from us, and make what is in its place.
+	// It goes with the one who holds it.
+	lockPath = "/var/lib/5spot-reclaim-agent/lock"
+	// readyPath is in a volume of the pod's own, which the host's users do not reach.
+	readyPath = "/run/5spot-installer/ready"
 
 	programMode fs.FileMode = 0o755
 	textMode    fs.FileMode = 0o644

@@ -22,6 +22,10 @@ const (
 	soon  = time.Second
 	// farewell is how long a last look and a removal may take once the pod has to end. It gets 30 s.
 	farewell = 25 * time.Second
+	// hopeful is how many rounds in a row are made soon. What has not passed by then does not pass by itself.
+	hopeful = 30
+	// maxWarned bounds what is remembered of the events. The API server knows the rest: each has a name that follows from its text.
+	maxWarned = 64
 )
 
 // SyncOptions are what a Sync is made of. All are needed.
@@ -38,8 +42,10 @@ type SyncOptions struct {
 type Sync struct {
 	opts SyncOptions
 	said string
-	// warned are the events of this life. More than a few there cannot be.
+	// warned are the events of this life, as far as they are remembered: their text may be a tenant's, who can have it change without end.
 	warned map[string]bool
+	// pending counts the rounds in a row whose fault should have passed by itself.
+	pending int
 }
 
 // NewSync makes a Sync.
@@ -80,15 +86,20 @@ func (s *Sync) round(ctx context.Context) time.Duration {
 		return 0 // whatever failed did so because of that
 	}
 	s.say(ctx, err)
-	return pause(verdict, err)
+	return s.pause(verdict, err)
 }
 
-func pause(v Verdict, err error) time.Duration {
+func (s *Sync) pause(v Verdict, err error) time.Duration {
 	var pending pendingError
+	if errors.As(err, &pending) {
+		s.pending++
+	} else {
+		s.pending = 0
+	}
 	switch {
 	case v.Again > 0:
 		return v.Again
-	case errors.As(err, &pending):
+	case 0 < s.pending && s.pending <= hopeful:
 		return soon
 	case err != nil:
 		return retry
@@ -206,6 +217,9 @@ func (s *Sync) warn(ctx context.Context, r *Refusal) {
 	if err := s.opts.API.Warn(ctx, r.Reason, r.Error()); err != nil {
 		s.opts.Log.Warn("no event was left", "error", err)
 		return
+	}
+	if len(s.warned) >= maxWarned {
+		clear(s.warned)
 	}
 	s.warned[r.Error()] = true
 }

@@ -2,7 +2,9 @@ package installer
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"5spot.finos.org/node-reclaim/agent/installer/hostfs"
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -25,6 +27,9 @@ type Removal struct {
 // run that was ended goes on. Only what is in the record, and as it was put there, is removed.
 func (i *Installer) Uninstall(ctx context.Context) (Removal, error) {
 	unlock, err := i.opts.Files.Lock(ctx, lockPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Removal{}, nil // where there is no directory for it, there is no record either
+	}
 	if err != nil {
 		return Removal{}, err
 	}

@@ -66,7 +66,7 @@ func (c *Config) set(p *unstable.Parser, e *unstable.Node) error {
 	case keyInterval:
 		return c.setInterval(e.Value(), line)
 	}
-	return fmt.Errorf("%d: unknown key %q; the keys are %s, %s and %s", line, key, keyCommands, keySubstrings, keyInterval)
+	return fmt.Errorf("%d: unknown key %q; the keys are %s, %s and %s", line, cut(key), keyCommands, keySubstrings, keyInterval)
 }
 
 func setStrings(p *unstable.Parser, v *unstable.Node, key string, line int, dst *[]string, check func(string) string) error {
@@ -85,7 +85,7 @@ func setStrings(p *unstable.Parser, v *unstable.Node, key string, line int, dst 
 			return fmt.Errorf("%d: %s: every entry is a string in quotes, for example [\"java\"]", line, key)
 		}
 		if fault := check(string(n.Data)); fault != "" {
-			return fmt.Errorf("%d: %s: %q: %s", line, key, n.Data, fault)
+			return fmt.Errorf("%d: %s: %q: %s", line, key, cut(string(n.Data)), fault)
 		}
 		*dst = append(*dst, string(n.Data))
 	}

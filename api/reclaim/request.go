@@ -54,6 +54,11 @@ func CleanReason(s string) string {
 		}
 		return r
 	}, s)
+	return cut(s)
+}
+
+// cut keeps foreign text from filling a log. Its result is at most MaxReasonBytes long and never ends inside a character.
+func cut(s string) string {
 	if len(s) <= MaxReasonBytes {
 		return s
 	}

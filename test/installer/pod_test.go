@@ -20,7 +20,7 @@ func (s *stage) start(image string) *pod {
 	p := &pod{stage: s, unit: fmt.Sprintf("pod-%d-%d", s.host.Leader(), s.pods)}
 	args := []string{"systemd-run", "--quiet", "--unit=" + p.unit, "-p", "CapabilityBoundingSet=", "-p", "NoNewPrivileges=yes",
 		"-p", "ProtectSystem=strict", "-p", "PrivateDevices=yes", "-p", "TimeoutStopSec=30", "-p",
-		"ReadWritePaths=/usr/local/bin /etc/systemd/system /etc/5spot /var/lib/5spot-reclaim-agent /run/systemd /run/lock"}
+		"ReadWritePaths=/usr/local/bin /etc/systemd/system /etc/5spot /var/lib/5spot-reclaim-agent /run/systemd", "-p", "RuntimeDirectory=5spot-installer"}
 	for _, pair := range s.environment() {
 		args = append(args, "--setenv="+pair)
 	}

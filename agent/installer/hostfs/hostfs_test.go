@@ -7,9 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
@@ -141,4 +144,35 @@ func TestAMissingDirectory(t *testing.T) {
 	require.NoError(t, h.Writable("/bin"))
 	require.ErrorIs(t, h.Writable("/sbin"), ErrMissing)
 	require.NoError(t, h.Remove(filepath.Join("/sbin", "program")))
+}
+
+func TestALockLeavesNothingBehind(t *testing.T) {
+	h := newFS(t)
+	require.NoError(t, os.WriteFile(h.Path("/bin/lock"), nil, 0o600)) // of a process that was killed
+	unlock, err := h.Lock(t.Context(), "/bin/lock")
+	require.NoError(t, err)
+	unlock()
+	require.Empty(t, h.names(t))
+}
+
+// A waiter may have the file open that the one before it removes: then it holds a lock on nothing.
+func TestALockIsHeldByOne(t *testing.T) {
+	h := newFS(t)
+	var holders, most atomic.Int32
+	var lanes sync.WaitGroup
+	for range 8 {
+		lanes.Go(func() {
+			for range 200 {
+				unlock, err := h.Lock(t.Context(), "/bin/lock")
+				if !assert.NoError(t, err) {
+					return
+				}
+				most.Store(max(most.Load(), holders.Add(1)))
+				holders.Add(-1)
+				unlock()
+			}
+		})
+	}
+	lanes.Wait()
+	require.EqualValues(t, 1, most.Load())
 }

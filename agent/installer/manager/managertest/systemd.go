@@ -20,6 +20,8 @@ type Systemd struct {
 	Self manager.About
 	// Fault is what every call fails with.
 	Fault error
+	// Sickly has the unit end by itself whenever it is started.
+	Sickly bool
 	// Jobs are the changes that were asked for, in order: reload, enable, disable, start, restart, stop, reset.
 	Jobs []string
 
@@ -140,6 +142,9 @@ func (s *Systemd) start() error {
 		return errors.New("unit not found, or masked")
 	}
 	s.state, s.since = "active", s.clock.Now()
+	if s.Sickly {
+		s.Fail()
+	}
 	return nil
 }
 
