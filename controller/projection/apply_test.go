@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -18,6 +19,7 @@ func TestWritesOnARealAPIServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Run("none reaches another object than the planned one", func(t *testing.T) { noneMisses(t, admin) })
 	t.Run("all are under one field manager, and taken off", func(t *testing.T) { allComeOff(t, admin) })
+	t.Run("a mark that was taken off does not leave the label behind", func(t *testing.T) { unmarkedComesOff(t, admin) })
 }
 
 // What was planned on an object must not hit its successor of the same name, nor bring a Node back to life.
@@ -76,6 +78,28 @@ func allComeOff(t *testing.T, admin client.Client) {
 	require.Equal(t, untouched.Labels, node.Labels)
 	require.Equal(t, map[string]string{"example.org/x": "y"}, node.Annotations)
 	require.True(t, apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(configMap), configMap)))
+}
+
+// unmarkedComesOff, and beside it an administrator's label stays: the API server knows whose each is.
+func unmarkedComesOff(t *testing.T, admin client.Client) {
+	t.Helper()
+	ctx := t.Context()
+	for name, labels := range map[string]map[string]string{"ws-4": nil, "ws-5": {reclaim.LabelAgent: reclaim.LabelAgentEnabled}} {
+		node := nodeNamed(name)
+		node.UID, node.Labels = "", labels
+		require.NoError(t, admin.Create(ctx, node, client.FieldOwner("somebody")))
+		seen := see(node)
+		carryOutAll(t, admin, seen.plan([]wish{wants(t, seen, name, "java")}))
+		unmark := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"`+reclaim.LabelProjectedBy+`":null}}}`))
+		require.NoError(t, admin.Patch(ctx, node, unmark))
+		configMap := &corev1.ConfigMap{}
+		require.NoError(t, admin.Get(ctx, client.ObjectKey{Namespace: reclaim.Namespace, Name: reclaim.ConfigMapName(name)}, configMap))
+
+		carryOutAll(t, admin, see(node, configMap).plan(nil))
+		require.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(node), node))
+		require.Equal(t, labels, node.Labels, name)
+		require.Empty(t, node.Annotations, name)
+	}
 }
 
 func carryOutAll(t *testing.T, admin client.Client, plan [][]action) {

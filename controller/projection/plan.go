@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
@@ -111,6 +112,10 @@ func (o *observed) projected(w wish) []action {
 	var actions []action
 	there := o.configs[reclaim.ConfigMapName(w.node.Name)]
 	if there == nil || there.Data[reclaim.ConfigKey] != w.list.text || there.Labels[v1alpha1.ScheduledMachineLabel] != w.sm.Name {
+		if there != nil && ptr.Deref(there.Immutable, false) { // somebody else's doing, and there is no way back from it
+			actions = append(actions, action{verb: deleteConfig, node: w.node.Name, uid: there.UID})
+			there = nil
+		}
 		actions = append(actions, action{verb: applyConfig, node: w.node.Name, uid: uidOf(there), machine: w.sm.Name, text: w.list.text})
 	}
 	label, labelled := w.node.Labels[reclaim.LabelAgent]
@@ -142,7 +147,8 @@ func (o *observed) marked() []string {
 // withdrawal is taken up again. The agent's state goes after the label: an agent that sees the label first would write it once more.
 func (o *observed) withdrawn(name string) []action {
 	var actions []action
-	if node := o.nodes[name]; node != nil && node.Annotations[reclaim.LabelProjectedBy] == o.mark {
+	there := o.configs[reclaim.ConfigMapName(name)]
+	if node := o.nodes[name]; node != nil && o.mayRelease(node, there) {
 		for _, step := range []struct {
 			verb verb
 			due  bool
@@ -156,10 +162,20 @@ func (o *observed) withdrawn(name string) []action {
 			}
 		}
 	}
-	if there := o.configs[reclaim.ConfigMapName(name)]; there != nil && o.ours(there) {
+	if there != nil && o.ours(there) {
 		actions = append(actions, action{verb: deleteConfig, node: name, uid: there.UID})
 	}
 	return actions
+}
+
+// mayRelease says that what is on a Node may be ours. When somebody has taken the mark off, the ConfigMap still says so, and of the label the
+// API server knows whose it is: another's stays.
+func (o *observed) mayRelease(node *corev1.Node, configMap *corev1.ConfigMap) bool {
+	mark, marked := node.Annotations[reclaim.LabelProjectedBy]
+	if marked {
+		return mark == o.mark
+	}
+	return configMap != nil && o.ours(configMap) && node.Labels[reclaim.LabelAgent] != ""
 }
 
 func uidOf(configMap *corev1.ConfigMap) types.UID {

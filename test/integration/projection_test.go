@@ -120,6 +120,8 @@ func TestDriftIsRepaired(t *testing.T) {
 	}, patience, poll)
 	require.NoError(t, l.ChildAdmin.Delete(ctx, configMap(sm.Name)))
 	repaired()
+	require.NoError(t, l.ChildAdmin.Patch(ctx, configMap(sm.Name), mergePatch(`{"immutable":true,"data":{"reclaim.toml":"match_commands = []"}}`)))
+	repaired()
 	require.NoError(t, l.ChildAdmin.Patch(ctx, childNode(t, l, sm.Name), mergePatch(`{"metadata":{"labels":{"5spot.finos.org/reclaim-agent":null}}}`)))
 	repaired()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: reclaim.Namespace}}
