@@ -169,6 +169,9 @@ func (l *Link) foreign(ctx context.Context, client *Client, uid string) (string,
 	if err != nil {
 		return "", err
 	}
+	if theirs == "" && mine == "" {
+		return fmt.Sprintf("neither Node %s nor this host has a machine id: run systemd-machine-id-setup and restart the kubelet", client.name), nil
+	}
 	if theirs != mine {
 		return fmt.Sprintf("Node %s has machine id %q, this host has %q: not the same machine", client.name, theirs, mine), nil
 	}

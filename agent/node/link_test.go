@@ -29,6 +29,7 @@ func TestLink(t *testing.T) {
 	}{
 		{"a Node is followed from creation to replacement", followsTheNode},
 		{"another machine's Node is not ours", refusesAnotherMachine},
+		{"a Node is not ours for want of machine ids", refusesAMachineWithoutID},
 		{"a change in between is a conflict", noticesConflicts},
 		{"an admission policy's no is told apart", tellsForbidden},
 		{"a kubeconfig that goes and comes back is noticed", followsTheKubeconfig},
@@ -65,6 +66,14 @@ func refusesAnotherMachine(t *testing.T, c *cluster) {
 	require.Contains(t, v.Detail, `Node ws-2 has machine id "somebody-else", this host has "`+workstation.MachineID+`"`)
 	require.NoError(t, h.Report(t.Context(), n, workstation.MachineID))
 	await(t, l, Present)
+}
+
+// Two machines made from an image with an empty /etc/machine-id are not one.
+func refusesAMachineWithoutID(t *testing.T, c *cluster) {
+	h := c.host(t, "ws-no-id")
+	require.NoError(t, h.Report(t.Context(), h.register(), ""))
+	require.NoError(t, os.WriteFile(h.MachineIDFile(), []byte("\n"), 0o600))
+	require.Contains(t, await(t, h.link(), Foreign).Detail, "neither Node ws-no-id nor this host has a machine id")
 }
 
 func noticesConflicts(t *testing.T, c *cluster) {
