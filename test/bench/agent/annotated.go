@@ -40,7 +40,7 @@ func execToAnnotated(ctx context.Context, scale float64) (_ report.Section, err 
 	if err != nil {
 		return s, err
 	}
-	r := report.LatencyRow("agent", annotated)
+	r := report.LatencyRow("agent, exec to annotated", annotated)
 	r.Budget, r.Missed = budgetOfAnnotated, overBudget(annotated)
 	s.Rows = []report.Row{r, report.LatencyRow("one PATCH alone", alone)}
 	s.Plot = report.Percentiles{{Name: "agent, exec to annotated", All: annotated}, {Name: "one PATCH alone", All: alone}}.Markdown()

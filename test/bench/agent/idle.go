@@ -44,7 +44,7 @@ func idleCost(ctx context.Context, scale float64) (_ report.Section, err error) 
 	if err != nil {
 		return s, err
 	}
-	r := agent.row("agent")
+	r := agent.row("agent at rest")
 	r.Budget = "< 0.1 %, ≤ 16 MiB, ≤ 16 MB"
 	r.Missed = agent.share >= idleShare || agent.rss > idleRSS || agent.bytes > idleBytes
 	peer := typed.row("typed client")

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
 
@@ -21,8 +20,9 @@ import (
 // its parts are used here.
 func lostByLifetime(ctx context.Context, scale float64) (report.Section, error) {
 	s := report.Section{
-		Title:   "Lost, by lifetime",
-		How:     "Matching processes that were reported by the kernel or should have been, and not recognised. The lifetime is what sleep is told; starting and ending add to it.",
+		Title: "Lost, by lifetime",
+		How: "Matching processes that were reported by the kernel or should have been, and not recognised. The lifetime is what sleep is told; starting and ending add to it. " +
+			fmt.Sprintf("%d at a time, on a machine that is otherwise idle.", starterLanes),
 		Columns: []string{"lost", "of", "share"},
 	}
 	for _, l := range []struct {
@@ -49,7 +49,7 @@ func countLost(ctx context.Context, seconds string, n int) (int, error) {
 		return 0, err
 	}
 	defer remove()
-	ctx, cancel := context.WithTimeout(ctx, time.Hour)
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	feed, err := connector.Dial(ctx, connector.ReceiveBuffer)
 	if err != nil {
@@ -65,30 +65,11 @@ func countLost(ctx context.Context, seconds string, n int) (int, error) {
 	reader.Go(func() { seen.read(ctx, fs, feed) })
 	defer reader.Wait()
 	defer cancel()
-	if err := startMany(ctx, program, seconds, n); err != nil {
+	if err := startMany(ctx, n, program, seconds); err != nil {
 		return 0, err
 	}
 	found, err := seen.upTo(ctx, program)
 	return n - found, err
-}
-
-// startMany runs n processes, as many at a time as there are processors.
-func startMany(ctx context.Context, program, seconds string, n int) error {
-	var lanes sync.WaitGroup
-	faults := make(chan error, runtime.NumCPU())
-	for lane := range runtime.NumCPU() {
-		lanes.Go(func() {
-			for i := lane; i < n && ctx.Err() == nil; i += runtime.NumCPU() {
-				if err := exec.CommandContext(ctx, program, seconds).Run(); err != nil {
-					faults <- err
-					return
-				}
-			}
-		})
-	}
-	lanes.Wait()
-	close(faults)
-	return errors.Join(<-faults, ctx.Err())
 }
 
 // hits counts recognised processes.

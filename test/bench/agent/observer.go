@@ -17,9 +17,10 @@ import (
 const (
 	// needle is the command that is looked for.
 	needle = "bench-needle"
-	// asAgent is the flag that makes this program the agent, asTyped the one that makes it the peer at rest.
-	asAgent = "agent"
-	asTyped = "typed"
+	// asAgent is the flag that makes this program the agent, asTyped the one that makes it the peer at rest, asStarter what starts processes.
+	asAgent   = "agent"
+	asTyped   = "typed"
+	asStarter = "starter"
 )
 
 // bothLists is a configuration of ordinary size whose entries nothing else on the machine fits.
