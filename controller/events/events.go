@@ -23,7 +23,7 @@ func Phase(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before v1alph
 	}
 	note := sm.Status.Message
 	if note == "" {
-		note = "The phase was " + string(before)
+		note = "The machine went from " + string(before) + " to " + string(phase)
 	}
 	to.Eventf(sm, nil, kind, string(phase), "Reconcile", "%s", note)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -20,7 +21,7 @@ const (
 	// hanging child clusters are more than the workers that connect to child clusters.
 	hanging = 25
 	// queued machines are all reconciled anew, several times, while a removal runs.
-	queued = 100
+	queued = 1000
 )
 
 // Neither clusters that accept a connection and then say nothing, nor schedule work in plenty, are in the way of a removal.
@@ -33,11 +34,15 @@ func TestNobodyElsesTroubleDelaysARemoval(t *testing.T) {
 	for i := range hanging {
 		cluster := fmt.Sprintf("silent-%d", i)
 		secret(t, l, cluster, func(c *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) { c.Server = "https://" + silent })
-		joinCrowd(ctx, t, l, cluster, cluster)
+		require.NoError(t, joinCrowd(ctx, l, cluster, cluster))
 	}
+	// Created by many at a time, so that they are there together.
+	var lanes errgroup.Group
+	lanes.SetLimit(16)
 	for i := range queued {
-		joinCrowd(ctx, t, l, fmt.Sprintf("queued-%d", i), lab.Cluster)
+		lanes.Go(func() error { return joinCrowd(ctx, l, fmt.Sprintf("queued-%d", i), lab.Cluster) })
 	}
+	require.NoError(t, lanes.Wait())
 	require.NoError(t, annotate(t, l, "crowd-1", "crowd-1", "5spot.finos.org/reclaim-requested=true"))
 	asked := time.Now()
 	awaitPhase(t, l, sm, v1alpha1.PhaseDisabled)
@@ -78,11 +83,10 @@ func silentServer(t *testing.T) (address string) {
 var crowd = client.MatchingLabels{"crowd": "true"}
 
 // joinCrowd creates a ScheduledMachine that has no Machine.
-func joinCrowd(ctx context.Context, t *testing.T, l *lab.Lab, name, cluster string) {
-	t.Helper()
+func joinCrowd(ctx context.Context, l *lab.Lab, name, cluster string) error {
 	sm := lab.ScheduledMachine(name, "10.0.8.2", "java")
 	sm.Labels, sm.Spec.ClusterName, sm.Spec.Schedule.Enabled = crowd, cluster, new(false)
-	require.NoError(t, l.Admin.Create(ctx, sm))
+	return l.Admin.Create(ctx, sm)
 }
 
 func removeCrowd(t *testing.T, l *lab.Lab) {
