@@ -63,6 +63,6 @@ func stripConfigMap(obj any) (any, error) {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: configMap.Namespace, Name: configMap.Name, UID: configMap.UID, ResourceVersion: configMap.ResourceVersion, Labels: configMap.Labels,
 		},
-		Data: map[string]string{reclaim.ConfigKey: configMap.Data[reclaim.ConfigKey]},
+		Data: map[string]string{reclaim.ConfigKey: configMap.Data[reclaim.ConfigKey]}, Immutable: configMap.Immutable,
 	}, nil
 }
