@@ -28,7 +28,7 @@ const parallelEvictions = 8
 // passTimeout bounds a pass whose evictions hang, each until its own deadline. What was not asked for then is asked for by the next.
 const passTimeout = 5 * time.Second
 
-// Cordon keeps the scheduler away from a Node, or lets it come back. Another Node of that name is a conflict.
+// Cordon keeps the scheduler away from a Node, or lets it come back. Another Node of that name is left alone; see child.Moved.
 func Cordon(ctx context.Context, connection *child.Connection, node *corev1.Node, on bool) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"unschedulable":%t}}`, node.UID, on)
 	target := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name}}

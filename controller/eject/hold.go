@@ -22,8 +22,8 @@ func (r *Reconciler) disableSchedule(ctx context.Context, s *scope) (time.Durati
 		return 0, nil
 	}
 	patched := s.stored.DeepCopy()
-	patch := client.RawPatch(types.MergePatchType, []byte(`{"spec":{"schedule":{"enabled":false}}}`))
-	if err := r.Client.Patch(ctx, patched, patch); err != nil {
+	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q},"spec":{"schedule":{"enabled":false}}}`, s.sm.UID) // not of a later one of its name
+	if err := r.Client.Patch(ctx, patched, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return 0, fmt.Errorf("setting spec.schedule.enabled to false: %w", err)
 	}
 	s.stored = patched // our own change is no conflict

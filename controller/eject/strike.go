@@ -8,11 +8,11 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/child"
 )
 
 // volumeWait is how long the Node's DELETE waits for volumes in use: without the Node, the attach/detach controller takes them as
@@ -98,7 +98,7 @@ func (s *scope) unschedulable(ctx context.Context, value string) error {
 }
 
 // patchNode merges annotations and spec, as JSON, into the Node of that name and UID. With the UID beside them, another Node of that name is
-// a conflict.
+// left alone.
 func (s *scope) patchNode(ctx context.Context, name string, uid types.UID, annotations, spec string) error {
 	patch := fmt.Appendf(nil, `{"metadata":{"uid":%q,"annotations":%s},"spec":%s}`, uid, annotations, spec)
 	node := &corev1.Node{}
@@ -135,8 +135,8 @@ func (r *Reconciler) deleteNodeByUID(ctx context.Context, s *scope, name string,
 	})
 }
 
-// gone says that the object of that UID does not exist: no object of the name, or one with another UID, which is a conflict.
-func gone(err error) bool { return apierrors.IsNotFound(err) || apierrors.IsConflict(err) }
+// gone says that the object of that UID does not exist: no object of the name, or one with another UID.
+func gone(err error) bool { return child.Moved(err) }
 
 // notGone is err, unless that only says that the object is gone.
 func notGone(err error) error {

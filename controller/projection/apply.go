@@ -29,7 +29,7 @@ func (o *observed) carryOut(ctx context.Context, to *child.Connection, plan [][]
 		switch {
 		case err == nil:
 			continue
-		case moved(err):
+		case child.Moved(err):
 			again = true
 			continue
 		}
@@ -41,16 +41,6 @@ func (o *observed) carryOut(ctx context.Context, to *child.Connection, plan [][]
 		}
 	}
 	return again, errors.Join(errs...)
-}
-
-// moved says that an object is no longer the one that was seen. A patch that names the UID of an earlier object is refused as one that would
-// change it.
-func moved(err error) bool {
-	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		return true
-	}
-	cause, ok := apierrors.StatusCause(err, metav1.CauseTypeFieldValueInvalid)
-	return ok && cause.Field == "metadata.uid"
 }
 
 // carryOutOne returns the action that failed.

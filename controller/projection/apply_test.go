@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/test/controlplane"
 )
 
@@ -35,11 +36,11 @@ func noneMisses(t *testing.T, admin client.Client) {
 
 	for _, v := range []verb{applyLabel, releaseLabel, clearState, releaseNode, applyConfig, deleteConfig, ensureNamespace} {
 		err := run(action{verb: v, node: "ws-1", uid: "of-an-earlier-one"})
-		require.True(t, moved(err), "%s: %v", v, err)
+		require.True(t, child.Moved(err), "%s: %v", v, err)
 	}
 	for _, v := range []verb{applyLabel, releaseLabel, clearState, releaseNode} {
 		err := run(action{verb: v, node: "ws-2", uid: "of-one-that-went"})
-		require.True(t, moved(err), "%s: %v", v, err)
+		require.True(t, child.Moved(err), "%s: %v", v, err)
 	}
 	require.NoError(t, admin.Get(ctx, client.ObjectKeyFromObject(node), node))
 	require.Equal(t, before.ResourceVersion, node.ResourceVersion)

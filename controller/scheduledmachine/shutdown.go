@@ -14,6 +14,7 @@ import (
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/drain"
 	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/controller/metrics"
@@ -210,7 +211,7 @@ func (r *Reconciler) stay(ctx context.Context, s *scope) error {
 		return nil // told again when it can be reached
 	}
 	if s.node != nil && s.node.UID == record.CordonedNodeUID {
-		if err := drain.Cordon(ctx, s.child, s.node, false); err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err := drain.Cordon(ctx, s.child, s.node, false); err != nil && !child.Moved(err) {
 			return err
 		}
 	}
