@@ -14,6 +14,10 @@ const (
 	ScheduledMachineLabel = "5spot.finos.org/scheduled-machine"
 	// OwnerUIDAnnotation is on the same objects; its value is the ScheduledMachine's UID. An object without it is never adopted.
 	OwnerUIDAnnotation = "5spot.finos.org/scheduled-machine-uid"
+	// TemplateHashAnnotation is on the bootstrap and infrastructure objects; its value is a hash of what spec.bootstrapSpec or
+	// spec.infrastructureSpec said when they were made. Where it says something else by now, and there is no Machine yet, they are made anew. An
+	// object without it stays as it is.
+	TemplateHashAnnotation = "5spot.finos.org/template-hash"
 	// ReleaseAnnotation on a ScheduledMachine ends the hold after a reclaim when its value is status.reclaim.id.
 	ReleaseAnnotation = "5spot.finos.org/release"
 )

@@ -128,3 +128,28 @@ func TestUsesSystemHostname(t *testing.T) {
 		require.Equal(t, want, UsesSystemHostname(sm), raw)
 	}
 }
+
+func TestTemplateHashTellsTemplatesApart(t *testing.T) {
+	sm := scheduledMachine(t)
+	there, err := Bootstrap(sm)
+	require.NoError(t, err)
+	for raw, outdated := range map[string]bool{
+		`{"version":"v1.34.1+k0s.0","args":["--labels=team=a"]}`:    false,
+		`{ "args": ["--labels=team=a"], "version":"v1.34.1+k0s.0"}`: false,
+		`{"version":"v1.34.1+k0s.1","args":["--labels=team=a"]}`:    true,
+		`{}`: true,
+	} {
+		sm.Spec.BootstrapSpec.Spec.Raw = []byte(raw)
+		wanted, err := Bootstrap(sm)
+		require.NoError(t, err)
+		require.Equal(t, outdated, Outdated(there, wanted), raw)
+	}
+	sm = scheduledMachine(t)
+	sm.Spec.BootstrapSpec.APIVersion = "bootstrap.cluster.x-k8s.io/v1beta2"
+	wanted, err := Bootstrap(sm)
+	require.NoError(t, err)
+	require.True(t, Outdated(there, wanted), "another version may mean another thing by the same field")
+	there.SetAnnotations(nil)
+	require.False(t, Outdated(there, wanted), "of an earlier version of the controller")
+	require.NotContains(t, Machine(sm, V1Beta2).GetAnnotations(), v1alpha1.TemplateHashAnnotation, "a Machine is never made anew")
+}

@@ -1,6 +1,8 @@
 package capi
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -34,7 +36,30 @@ func provided(sm *v1alpha1.ScheduledMachine, template v1alpha1.ObjectTemplate, p
 	}
 	object := newObject(sm, schema.FromAPIVersionAndKind(template.APIVersion, template.Kind))
 	object.Object["spec"] = spec
+	hash, err := hashOf(object)
+	if err != nil {
+		return nil, fmt.Errorf("%s.spec: %w", path, err)
+	}
+	object.SetAnnotations(merge(object.GetAnnotations(), map[string]string{v1alpha1.TemplateHashAnnotation: hash}))
 	return object, nil
+}
+
+// Outdated says that an object was made from another template than the one that is wanted. The API server adds defaults and providers add more,
+// so only what was asked for then can be compared, by its hash. Without one, as in earlier versions, nobody can tell, and it is not.
+func Outdated(there, wanted *unstructured.Unstructured) bool {
+	was, known := there.GetAnnotations()[v1alpha1.TemplateHashAnnotation]
+	is, hashed := wanted.GetAnnotations()[v1alpha1.TemplateHashAnnotation]
+	return known && hashed && was != is
+}
+
+// hashOf is the same for the same template in any order of its fields: JSON sorts the keys of maps.
+func hashOf(object *unstructured.Unstructured) (string, error) {
+	data, err := json.Marshal([]any{object.GetAPIVersion(), object.GetKind(), object.Object["spec"]})
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:16]), nil
 }
 
 // specOf decodes a provider's spec as it is, whatever it says: its own schema judges it.

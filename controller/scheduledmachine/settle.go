@@ -2,6 +2,7 @@ package scheduledmachine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -119,7 +120,7 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 		return false, &Fault{Reason: v1alpha1.ReasonKindNotServed, Message: "the management cluster does not serve " +
 			object.GroupVersionKind().String() + "; install its provider or correct apiVersion and kind"}
 	}
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+	if refused(err) {
 		return false, &Fault{Reason: v1alpha1.ReasonRefused, Message: err.Error()}
 	}
 	if !apierrors.IsAlreadyExists(err) {
@@ -132,5 +133,27 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 	if !capi.OwnedBy(there, s.sm) {
 		return false, foreign(object.GetKind(), s.sm)
 	}
-	return there.GetDeletionTimestamp() == nil, nil
+	if there.GetDeletionTimestamp() != nil {
+		return false, nil
+	}
+	if capi.Outdated(there, object) && metav1.GetControllerOf(there) == nil { // with one, a Machine has come up meanwhile
+		return r.replace(ctx, s, there, object)
+	}
+	return true, nil
+}
+
+// replace makes an object anew whose template was corrected before the Machine came up; nobody works with it yet. What changed since it was read,
+// because a Machine claims it for example, is a conflict.
+func (r *Reconciler) replace(ctx context.Context, s *scope, there, object *unstructured.Unstructured) (ready bool, err error) {
+	uid, version := there.GetUID(), there.GetResourceVersion()
+	ctrl.LoggerFrom(ctx).Info("Making an object anew whose template was changed", "kind", object.GetKind())
+	if err := r.Client.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version}); client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("replacing %s %s: %w", object.GetKind(), object.GetName(), err)
+	}
+	return r.ensure(ctx, s, object)
+}
+
+// refused says that trying again changes nothing before a person does. Webhooks refuse with any of these.
+func refused(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err)
 }
