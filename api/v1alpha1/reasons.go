@@ -118,6 +118,13 @@ const (
 	ReasonInfrastructureStuck = "InfrastructureStuck"
 )
 
+// Reasons of events that are no condition's.
+const (
+	// ReasonDeletedBeforeBootstrap: the kill switch or an emergency deleted a Machine without bootstrap data, so that its infrastructure object may
+	// stay for ever.
+	ReasonDeletedBeforeBootstrap = "DeletedBeforeBootstrap"
+)
+
 // Reasons of the condition AgentReady when it is True: the agent's own state.
 const (
 	// ReasonArmed: a match takes the machine out.

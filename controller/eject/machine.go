@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/machine"
 )
 
@@ -19,14 +22,29 @@ func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (time.Duration
 		return 0, nil
 	}
 	own, err := r.ownMachine(ctx, s.sm)
-	if err == nil && own {
-		err = machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), removal.MachineUID)
-	}
 	if err != nil {
 		return 0, err
 	}
+	var unsaid error
+	if own != nil {
+		if err := machine.Delete(ctx, r.Client, r.Version, client.ObjectKeyFromObject(s.sm), removal.MachineUID); err != nil {
+			return 0, err
+		}
+		unsaid = r.recordEarly(ctx, s.sm, own)
+	}
 	removal.MachineDeletedAt = microtime(r.Now())
-	return 0, nil
+	return 0, unsaid
+}
+
+// recordEarly says that a Machine was deleted before its bootstrap data existed: a kill switch is carried out at once all the same, but what it may
+// leave behind is not left in silence.
+func (r *Reconciler) recordEarly(ctx context.Context, sm *v1alpha1.ScheduledMachine, own *unstructured.Unstructured) error {
+	if capi.BootstrapDataReady(own) {
+		return nil
+	}
+	note := fmt.Sprintf("Machine %s was deleted before its bootstrap data existed, and its provider may keep %s %s for ever for that reason. "+
+		"Should it, the condition %s says how to let it go", sm.Name, sm.Spec.InfrastructureSpec.Kind, sm.Name, v1alpha1.ConditionShuttingDown)
+	return r.warn(ctx, sm, string(own.GetUID())+".early", v1alpha1.ReasonDeletedBeforeBootstrap, note)
 }
 
 // clearRequest takes the request off the Node, last of all on the child cluster, in case the Node is still there.
@@ -61,7 +79,7 @@ func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) (time.Duration,
 	if removal.MachineDeletedAt == nil {
 		return 0, nil
 	}
-	if own, err := r.ownMachine(ctx, s.sm); err != nil || own {
+	if own, err := r.ownMachine(ctx, s.sm); err != nil || own != nil {
 		return machinePoll, err
 	}
 	removal.MachineGoneAt = microtime(r.Now())

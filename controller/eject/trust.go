@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
@@ -49,11 +50,11 @@ func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (b
 	return known, nil
 }
 
-// ownMachine says that the Machine of the record is there and was made for this ScheduledMachine.
-func (r *Reconciler) ownMachine(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
+// ownMachine is the Machine of the record, if it is there and was made for this ScheduledMachine, or nil.
+func (r *Reconciler) ownMachine(ctx context.Context, sm *v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error) {
 	found, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
-	if err != nil || found == nil {
-		return false, err
+	if err != nil || found == nil || found.GetUID() != removalOf(&sm.Status).MachineUID || !capi.OwnedBy(found, sm) {
+		return nil, err
 	}
-	return found.GetUID() == removalOf(&sm.Status).MachineUID && capi.OwnedBy(found, sm), nil
+	return found, nil
 }

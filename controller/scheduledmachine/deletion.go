@@ -60,9 +60,8 @@ func (r *Reconciler) awaitInfrastructure(ctx context.Context, s *scope, deletion
 			return err
 		}
 		if object != nil && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
-			s.stuck(v1alpha1.ReasonInfrastructureStuck, "%s %s still has the finalizer %s: its provider has not let go of the host. "+
-				"Look at that object's conditions and at the provider's log; to give the host up as it is: %s",
-				object.GetKind(), object.GetName(), strings.Join(object.GetFinalizers(), ", "), s.dropFinalizers(strings.ToLower(object.GetKind())))
+			s.stuck(v1alpha1.ReasonInfrastructureStuck, "%s %s still has the finalizer %s: %s; to give the host up as it is: %s",
+				object.GetKind(), object.GetName(), strings.Join(object.GetFinalizers(), ", "), s.whyStuck(), s.dropFinalizers(strings.ToLower(object.GetKind())))
 			return nil
 		}
 	}
@@ -70,8 +69,21 @@ func (r *Reconciler) awaitInfrastructure(ctx context.Context, s *scope, deletion
 	if deletion.Message != "" {
 		text += ": " + reclaim.CleanReason(deletion.Message)
 	}
+	if !capi.BootstrapDataReady(s.machine) {
+		text += fmt.Sprintf(". It was deleted before its bootstrap data existed, so its provider may keep %s %s for ever; from %s on, "+
+			"this says how to let it go", s.sm.Spec.InfrastructureSpec.Kind, s.sm.Name, clock(deletion.Since.Add(stuckAfter)))
+	}
 	s.wait(v1alpha1.ReasonMachineDeleting, "%s", text)
 	return nil
+}
+
+// whyStuck is what is known of why an infrastructure object stays, and what a person can look at. k0smotron waits for bootstrap data before
+// anything else, a deletion included.
+func (s *scope) whyStuck() string {
+	if !capi.BootstrapDataReady(s.machine) {
+		return "the Machine was deleted before its bootstrap data existed, and without them its provider does not let go of the host. Nothing else will end that"
+	}
+	return "its provider has not let go of the host. Look at that object's conditions and at the provider's log"
 }
 
 // infrastructure is nil when there is no such object of ours.

@@ -39,6 +39,7 @@ func deleted(t *testing.T, later time.Duration) (*scope, *unstructured.Unstructu
 	s := shuttingDown(t, later)
 	at := metav1.NewTime(dusk)
 	s.machine.SetDeletionTimestamp(&at)
+	require.NoError(t, unstructured.SetNestedField(s.machine.Object, "ws-1", "spec", "bootstrap", "dataSecretName"))
 	s.sm.Spec.InfrastructureSpec = v1alpha1.ObjectTemplate{
 		APIVersion: "infrastructure.cluster.x-k8s.io/v1beta1", Kind: "RemoteMachine", Spec: runtime.RawExtension{Raw: []byte(`{}`)},
 	}
@@ -47,6 +48,10 @@ func deleted(t *testing.T, later time.Duration) (*scope, *unstructured.Unstructu
 	infrastructure.SetDeletionTimestamp(&at)
 	infrastructure.SetFinalizers([]string{"remotemachine.k0smotron.io/finalizer"})
 	return s, infrastructure
+}
+
+func early(s *scope, _ *unstructured.Unstructured) {
+	unstructured.RemoveNestedField(s.machine.Object, "spec", "bootstrap", "dataSecretName")
 }
 
 func annotated(u *unstructured.Unstructured, key string) {
@@ -86,6 +91,11 @@ func TestWhatADeletionWaitsFor(t *testing.T) {
 		"provider": {2 * time.Minute, func(*scope, *unstructured.Unstructured) {},
 			v1alpha1.ReasonInfrastructureStuck, `RemoteMachine ws-1 still has the finalizer remotemachine.k0smotron.io/finalizer: its provider has not let go of the host. ` +
 				`Look at that object's conditions and at the provider's log; to give the host up as it is: kubectl -n team-a patch remotemachine ws-1 --type=merge`, true, 30 * time.Second},
+		"provider, before there was bootstrap data": {time.Minute, early,
+			v1alpha1.ReasonMachineDeleting, "deleted before its bootstrap data existed, so its provider may keep RemoteMachine ws-1 for ever; from 18:02:00Z on", false, time.Minute},
+		"provider, before there was bootstrap data, for long": {2 * time.Minute, early,
+			v1alpha1.ReasonInfrastructureStuck, "does not let go of the host. Nothing else will end that; to give the host up as it is: kubectl -n team-a patch remotemachine ws-1", true,
+			30 * time.Second},
 		"infrastructure of another": {time.Hour, func(_ *scope, u *unstructured.Unstructured) { u.SetAnnotations(nil) },
 			v1alpha1.ReasonMachineDeleting, "Waiting for the Machine to be gone", false, 30 * time.Second},
 		"infrastructure not asked to go": {time.Hour, func(_ *scope, u *unstructured.Unstructured) { u.SetDeletionTimestamp(nil) },

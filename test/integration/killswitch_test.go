@@ -67,6 +67,24 @@ func TestKillSwitchEndsAGracefulShutdown(t *testing.T) {
 	}
 }
 
+// Nothing is waited for; what a provider may keep for that reason is said.
+func TestKillSwitchBeforeTheBootstrapDataExists(t *testing.T) {
+	newLab(t)
+	cluster := createCluster(t, "kill-early")
+	pause(t, cluster, "true")
+	l := begin(t, "kill-5", address(187, true), "1h", "1h", lentTo("kill-early"))
+	require.Eventually(t, func() bool {
+		machine := machineOf(t, l.Lab, l.name)
+		return machine != nil && len(machine.GetFinalizers()) > 0 // Cluster API puts its own on a paused one, too
+	}, patience, poll)
+	l.patch(`{"spec":{"killSwitch":true}}`)
+	require.Eventually(t, func() bool { return machineOf(t, l.Lab, l.name).GetDeletionTimestamp() != nil }, patience, poll)
+	require.Eventually(t, func() bool { return eventsOf(t, l.Lab, l.sm)[v1alpha1.ReasonDeletedBeforeBootstrap] == 1 }, patience, poll)
+	l.says(v1alpha1.ReasonPaused, "")
+	pause(t, cluster, "false")
+	l.awaits(v1alpha1.PhaseTerminated)
+}
+
 func TestKillSwitchDeletesTheMachineOfAnUnreachableChildAfterTheWait(t *testing.T) {
 	l, ctx := newLab(t, "--pod-kill-wait=1s")
 	sm := lab.ScheduledMachine("kill-3", "10.0.3.3")
