@@ -25,7 +25,7 @@ const (
 	ReasonNameTaken = "NameTaken"
 	// ReasonKindNotServed: the management cluster does not know the kind of spec.bootstrapSpec or spec.infrastructureSpec.
 	ReasonKindNotServed = "KindNotServed"
-	// ReasonRefused: the management cluster's API server refused an object.
+	// ReasonRefused: the management cluster's API server refused an object. Also of NotBroughtOver.
 	ReasonRefused = "Refused"
 )
 

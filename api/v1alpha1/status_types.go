@@ -51,6 +51,9 @@ const (
 	ConditionReclaimed = "Reclaimed"
 	// ConditionNodeIdentityMismatch, present while true: the Node that CAPI mapped to the Machine does not carry the Machine's name. Nothing is done to it.
 	ConditionNodeIdentityMismatch = "NodeIdentityMismatch"
+	// ConditionNotBroughtOver, present while true: the objects that the earlier version in Rust made for the machine could not be changed into what ours
+	// are. The machine stays and leaves by its schedule all the same.
+	ConditionNotBroughtOver = "NotBroughtOver"
 	// ConditionShuttingDown: the machine is leaving its cluster. It is there only while that lasts; its reason says how far it has come, and
 	// its message what it waits for and what a person can do.
 	ConditionShuttingDown = "ShuttingDown"

@@ -30,7 +30,7 @@ func Phase(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before v1alph
 
 // Faults reports what is wrong that was not before, or that is wrong in another way now. A fault that stays is not reported again.
 func Faults(to events.EventRecorder, sm *v1alpha1.ScheduledMachine, before []metav1.Condition) {
-	for _, kind := range []string{v1alpha1.ConditionNodeIdentityMismatch, v1alpha1.ConditionTaintOwnershipConflict} {
+	for _, kind := range []string{v1alpha1.ConditionNodeIdentityMismatch, v1alpha1.ConditionTaintOwnershipConflict, v1alpha1.ConditionNotBroughtOver} {
 		was, is := meta.FindStatusCondition(before, kind), meta.FindStatusCondition(sm.Status.Conditions, kind)
 		if is != nil && (was == nil || was.Message != is.Message) {
 			to.Eventf(sm, nil, corev1.EventTypeWarning, kind, "Reconcile", "%s", is.Message)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,20 +14,29 @@ import (
 )
 
 // bringOver makes the objects that the earlier version in Rust left what ours are. The Machine is the last of them: as long as it is not brought
-// over, what was interrupted begins again.
+// over, what was interrupted begins again. Where it cannot be done, the condition NotBroughtOver says why, and nothing else waits for it: a
+// machine as it was can leave its cluster, too.
 func (r *Reconciler) bringOver(ctx context.Context, s *scope) error {
 	if s.machine == nil || !capi.BringOver(s.machine.DeepCopy(), s.sm) {
 		return nil
 	}
+	if s.broughtOverErr = r.bringOverAll(ctx, s); s.broughtOverErr != nil {
+		ctrl.LoggerFrom(ctx).Error(s.broughtOverErr, "A Machine of the earlier version in Rust is left as it is for now")
+		s.again(faultRetry)
+	}
+	return nil
+}
+
+func (r *Reconciler) bringOverAll(ctx context.Context, s *scope) error {
 	for _, build := range []func(*v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error){capi.Bootstrap, capi.Infrastructure} {
 		object, err := build(s.sm)
 		if err != nil {
 			continue // without its kind it is not to be found; the Machine matters more
 		}
-		if object, err = r.ours(ctx, s, object); err != nil || object == nil {
-			if err != nil {
-				return fmt.Errorf("bringing over what Machine %s refers to: %w", s.sm.Name, err)
-			}
+		if object, err = r.ours(ctx, s, object); err != nil {
+			return fmt.Errorf("bringing over what Machine %s refers to: %w", s.sm.Name, err)
+		}
+		if object == nil {
 			continue
 		}
 		if err := r.bringOverOne(ctx, s, object); err != nil {
@@ -34,8 +44,12 @@ func (r *Reconciler) bringOver(ctx context.Context, s *scope) error {
 		}
 	}
 	ctrl.LoggerFrom(ctx).Info("Bringing over a Machine of the earlier version in Rust")
-	s.machine = s.machine.DeepCopy() // the cache's
-	return r.bringOverOne(ctx, s, s.machine)
+	machine := s.machine.DeepCopy() // the cache's
+	if err := r.bringOverOne(ctx, s, machine); err != nil {
+		return err
+	}
+	s.machine = machine
+	return nil
 }
 
 func (r *Reconciler) bringOverOne(ctx context.Context, s *scope, object *unstructured.Unstructured) error {
@@ -48,4 +62,14 @@ func (r *Reconciler) bringOverOne(ctx context.Context, s *scope, object *unstruc
 		return fmt.Errorf("bringing over %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return nil
+}
+
+// setNotBroughtOver is not set by a conflict: that ends by itself.
+func (s *scope) setNotBroughtOver() {
+	failed := s.broughtOverErr != nil && !apierrors.IsConflict(s.broughtOverErr)
+	var message string
+	if failed {
+		message = s.broughtOverErr.Error() + ". Until it is, Cluster API may drain the Machine on its own account, and `kubectl delete cluster` waits for it"
+	}
+	s.setWhileTrue(v1alpha1.ConditionNotBroughtOver, failed, v1alpha1.ReasonRefused, message)
 }

@@ -40,6 +40,8 @@ type scope struct {
 	// taints is what should be done about the Node's; taintErr is why it could not be.
 	taints   taint.Plan
 	taintErr error
+	// broughtOverErr is why what the earlier version in Rust made could not be brought over.
+	broughtOverErr error
 	// drained is how this Node's drain ended; empty while it has not.
 	drained metrics.Drain
 	// notice is what a shutdown waits for, if there is one.

@@ -76,6 +76,7 @@ func (s *scope) setConditions(message string) {
 		s.setTaintConflict()
 	}
 	s.set(v1alpha1.ConditionMachineReady, s.machineReady())
+	s.setNotBroughtOver()
 	s.setWhileTrue(v1alpha1.ConditionStalled, s.fault != nil, s.faultReason(), message)
 	s.set(v1alpha1.ConditionReady, s.ready(message))
 }
