@@ -123,6 +123,8 @@ const (
 	// ReasonDeletedBeforeBootstrap: the kill switch or an emergency deleted a Machine without bootstrap data, so that its infrastructure object may
 	// stay for ever.
 	ReasonDeletedBeforeBootstrap = "DeletedBeforeBootstrap"
+	// ReasonDrainTimedOut: nodeDrainTimeout was over before the Node was empty. The Machine is deleted with the pods that the event names.
+	ReasonDrainTimedOut = "DrainTimedOut"
 )
 
 // Reasons of the condition AgentReady when it is True: the agent's own state.

@@ -16,6 +16,7 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/child"
 	"5spot.finos.org/node-reclaim/controller/drain"
+	"5spot.finos.org/node-reclaim/controller/events"
 	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/controller/metrics"
 )
@@ -194,11 +195,27 @@ func (r *Reconciler) deleteMachine(ctx context.Context, s *scope) (bool, error) 
 		return false, err
 	}
 	ctrl.LoggerFrom(ctx).Info("Machine deleted")
-	if s.drained != "" {
-		r.Metrics.Drain(s.drained)
-	}
+	r.reportDrain(s)
 	s.wait(v1alpha1.ReasonMachineDeleting, "%s", awaitingMachine)
 	return true, nil
+}
+
+// reportDrain reports how the drain ended, once: what the condition ShuttingDown said last tells whether the Machine was deleted before, on a cache
+// that did not know. Where the drain is out of time, that condition names the pods, and seconds ago they were there.
+func (r *Reconciler) reportDrain(s *scope) {
+	last := s.condition(v1alpha1.ConditionShuttingDown)
+	if s.drained == "" || last.reason == v1alpha1.ReasonMachineDeleting {
+		return
+	}
+	r.Metrics.Drain(s.drained)
+	if s.drained != metrics.DrainTimedOut {
+		return
+	}
+	if last.reason != v1alpha1.ReasonDraining && last.reason != v1alpha1.ReasonNotConnected {
+		last.message = "" // of the time before the drain
+	}
+	name, _ := capi.NodeRef(s.machine)
+	events.DrainTimedOut(r.Events, s.sm, name, last.message)
 }
 
 // stay undoes a shutdown that had begun: the schedule wants the machine again.

@@ -2,17 +2,21 @@ package scheduledmachine
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/ptr"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/metrics"
 )
 
 // dusk is when the schedule of these tests ends.
@@ -164,6 +168,40 @@ func TestBootstrapDataIsWaitedForButNotForEver(t *testing.T) {
 				require.Contains(t, s.notice.message, "deleted at 18:10:00Z all the same")
 				require.Equal(t, time.Minute, s.wake)
 			}
+		})
+	}
+}
+
+// sent records the events.
+type sent []string
+
+func (r *sent) Eventf(_, _ runtime.Object, kind, reason, _, format string, args ...any) {
+	*r = append(*r, kind+" "+reason+" "+fmt.Sprintf(format, args...))
+}
+
+func TestDrainThatRanOutOfTimeIsReportedOnce(t *testing.T) {
+	const gone = "Warning DrainTimedOut The drain of Node ws-1 is out of time, and its Machine is deleted with whatever is left there"
+	for name, tt := range map[string]struct {
+		drained metrics.Drain
+		last    notice
+		want    sent
+	}{
+		"with pods left":    {metrics.DrainTimedOut, notice{reason: v1alpha1.ReasonDraining, message: "pods left: 2"}, sent{gone + ". Last seen: pods left: 2"}},
+		"out of reach":      {metrics.DrainTimedOut, notice{reason: v1alpha1.ReasonNotConnected, message: "no answer"}, sent{gone + ". Last seen: no answer"}},
+		"never looked at":   {metrics.DrainTimedOut, notice{reason: v1alpha1.ReasonGracePeriod, message: "grace"}, sent{gone}},
+		"deleted before":    {metrics.DrainTimedOut, notice{reason: v1alpha1.ReasonMachineDeleting, message: "deleting"}, nil},
+		"drained":           {metrics.Drained, notice{reason: v1alpha1.ReasonDraining, message: "pods left: 2"}, nil},
+		"without any drain": {"", notice{reason: v1alpha1.ReasonGracePeriod}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shuttingDown(t, time.Hour)
+			s.drained = tt.drained
+			s.set(v1alpha1.ConditionShuttingDown, yes(tt.last.reason, tt.last.message))
+			counted, err := metrics.New(prometheus.NewRegistry(), time.Now)
+			require.NoError(t, err)
+			var events sent
+			(&Reconciler{Events: &events, Metrics: counted}).reportDrain(s)
+			require.Equal(t, tt.want, events)
 		})
 	}
 }

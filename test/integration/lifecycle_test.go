@@ -173,6 +173,7 @@ func TestLifecycle(t *testing.T) {
 			l.awaits(v1alpha1.PhaseInactive)
 			require.Greater(l.t, time.Since(started.Time), 4*time.Second)
 			require.Empty(l.t, machineUID(l.t, l.Lab, l.name))
+			require.Eventually(l.t, func() bool { return eventsOf(l.t, l.Lab, l.sm)[v1alpha1.ReasonDrainTimedOut] == 1 }, patience, poll)
 		}},
 		{"an emergency during the grace period", false, "1h", "1h", func(l *life) {
 			l.scheduleEnds()
