@@ -57,11 +57,11 @@ type Reconciler struct {
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, changed <-chan event.GenericEvent) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("scheduledmachine").
-		For(&v1alpha1.ScheduledMachine{}).
+		Watches(&v1alpha1.ScheduledMachine{}, priority.Handler()). // For would put all of the first pass behind everything else, in no order
 		Watches(machine.Empty(r.Version), handler.EnqueueRequestsFromMapFunc(r.concerned)).
 		Watches(emptyCluster(r.Version), handler.EnqueueRequestsFromMapFunc(r.lentTo),
 			builder.WithPredicates(predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
-		WatchesRawSource(source.Channel(changed, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Channel(changed, priority.Handler())).
 		WatchesRawSource(machine.Nodes(r.Client, r.Children, nodeMatters)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
