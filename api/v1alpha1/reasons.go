@@ -23,6 +23,8 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonNameTaken: an object of the name exists that was not made for this ScheduledMachine. It is left alone.
 	ReasonNameTaken = "NameTaken"
+	// ReasonOtherName: the earlier version in Rust made a Machine for this ScheduledMachine under another name. It is left alone, and no other is made.
+	ReasonOtherName = "OtherName"
 	// ReasonKindNotServed: the management cluster does not know the kind of spec.bootstrapSpec or spec.infrastructureSpec.
 	ReasonKindNotServed = "KindNotServed"
 	// ReasonRefused: the management cluster's API server refused an object. Also of NotBroughtOver.

@@ -14,11 +14,11 @@ import (
 // whether it is such an object. Its owner reference ceases to be a controller's, because Cluster API takes only what has no controller: under the
 // old one it neither adopts the Machine nor owns what the Machine refers to, and `kubectl delete cluster` waits for ever.
 func BringOver(object *unstructured.Unstructured, sm *v1alpha1.ScheduledMachine) bool {
-	refs := object.GetOwnerReferences()
-	at := slices.IndexFunc(refs, func(ref metav1.OwnerReference) bool { return controls(ref, sm) })
-	if at < 0 || !OwnedBy(object, sm) {
+	if !FromRust(object, sm) {
 		return false
 	}
+	refs := object.GetOwnerReferences()
+	at := slices.IndexFunc(refs, func(ref metav1.OwnerReference) bool { return controls(ref, sm) })
 	refs[at].Controller, refs[at].BlockOwnerDeletion = nil, nil
 	object.SetOwnerReferences(refs)
 	marked := newObject(sm, object.GroupVersionKind())
@@ -28,6 +28,11 @@ func BringOver(object *unstructured.Unstructured, sm *v1alpha1.ScheduledMachine)
 	object.SetLabels(merge(object.GetLabels(), marked.GetLabels()))
 	object.SetAnnotations(merge(object.GetAnnotations(), marked.GetAnnotations()))
 	return true
+}
+
+// FromRust says that the earlier version in Rust made an object for this very ScheduledMachine, and that it is as it was then.
+func FromRust(object *unstructured.Unstructured, sm *v1alpha1.ScheduledMachine) bool {
+	return OwnedBy(object, sm) && slices.ContainsFunc(object.GetOwnerReferences(), func(ref metav1.OwnerReference) bool { return controls(ref, sm) })
 }
 
 // controls says that an owner reference makes this very ScheduledMachine the controller of an object.

@@ -33,6 +33,16 @@ func NodeRef(machine *unstructured.Unstructured) (name string, ok bool) {
 	return name, name != ""
 }
 
+// BootstrapName is the name of the bootstrap object that a Machine refers to. Both versions keep it in the same place.
+func BootstrapName(machine *unstructured.Unstructured) string {
+	return text(machine, "spec", "bootstrap", "configRef", "name")
+}
+
+// InfrastructureName is the name of the infrastructure object that a Machine refers to.
+func InfrastructureName(machine *unstructured.Unstructured) string {
+	return text(machine, "spec", "infrastructureRef", "name")
+}
+
 // BootstrapDataReady says that a Machine has its bootstrap data. Deleted before that, it would leave its infrastructure object behind
 // for ever: k0smotron waits for the data first.
 func BootstrapDataReady(machine *unstructured.Unstructured) bool {

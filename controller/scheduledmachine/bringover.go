@@ -11,6 +11,7 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/machine"
 )
 
 // bringOver makes the objects that the earlier version in Rust left what ours are. The Machine is the last of them: as long as it is not brought
@@ -28,8 +29,8 @@ func (r *Reconciler) bringOver(ctx context.Context, s *scope) error {
 }
 
 func (r *Reconciler) bringOverAll(ctx context.Context, s *scope) error {
-	for _, build := range []func(*v1alpha1.ScheduledMachine) (*unstructured.Unstructured, error){capi.Bootstrap, capi.Infrastructure} {
-		object, err := build(s.sm)
+	for _, find := range []func() (*unstructured.Unstructured, error){s.bootstrap, s.infrastructure} {
+		object, err := find()
 		if err != nil {
 			continue // without its kind it is not to be found; the Machine matters more
 		}
@@ -44,11 +45,27 @@ func (r *Reconciler) bringOverAll(ctx context.Context, s *scope) error {
 		}
 	}
 	ctrl.LoggerFrom(ctx).Info("Bringing over a Machine of the earlier version in Rust")
-	machine := s.machine.DeepCopy() // the cache's
-	if err := r.bringOverOne(ctx, s, machine); err != nil {
+	ours := s.machine.DeepCopy() // the cache's
+	if err := r.bringOverOne(ctx, s, ours); err != nil {
 		return err
 	}
-	s.machine = machine
+	s.machine = ours
+	return nil
+}
+
+// notElsewhere is a fault when the earlier version in Rust made a Machine for this ScheduledMachine under another name. A second one would put one
+// host into its cluster twice. It cannot be led as ours are: whose a Node is, and so whose request is heard, goes by the name.
+func (r *Reconciler) notElsewhere(ctx context.Context, s *scope) error {
+	all, err := machine.List(ctx, r.Client, r.Version, s.sm.Namespace)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if name := all[i].GetName(); name != s.sm.Name && capi.FromRust(&all[i], s.sm) {
+			return &Fault{Reason: v1alpha1.ReasonOtherName, Message: fmt.Sprintf("Machine %s was made for this ScheduledMachine by the version in Rust, under another name. "+
+				"It is left alone, and its owner cannot take it back, until it is replaced: kubectl -n %s delete machine %s", name, s.sm.Namespace, name)}
+		}
+	}
 	return nil
 }
 

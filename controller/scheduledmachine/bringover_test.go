@@ -16,12 +16,19 @@ import (
 	"5spot.finos.org/node-reclaim/controller/capi"
 )
 
-// patches is an API server that takes patches, but of one kind.
+// patches is an API server that takes patches, but not of one kind.
 type patches struct {
 	client.Client
 	refuses string
 	err     error
 	taken   []string
+	// machines are in the namespace.
+	machines []unstructured.Unstructured
+}
+
+func (p *patches) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*unstructured.UnstructuredList).Items = p.machines
+	return nil
 }
 
 func (p *patches) Patch(_ context.Context, object client.Object, _ client.Patch, _ ...client.PatchOption) error {
@@ -37,6 +44,8 @@ func (p *patches) Patch(_ context.Context, object client.Object, _ client.Patch,
 func inRust(t *testing.T) (*scope, *unstructured.Unstructured) {
 	t.Helper()
 	s, bootstrap := wanting(t, `{}`)
+	bootstrap.SetName("ws-1-bootstrap")
+	require.NoError(t, unstructured.SetNestedField(s.machine.Object, "ws-1-bootstrap", "spec", "bootstrap", "configRef", "name"))
 	for _, object := range []*unstructured.Unstructured{bootstrap, s.machine} {
 		object.SetAnnotations(nil)
 		object.SetOwnerReferences([]metav1.OwnerReference{{
@@ -57,7 +66,7 @@ func TestMachineThatCannotBeBroughtOverLivesOn(t *testing.T) {
 		says   string
 	}{
 		"it can":                         {patches{}, []string{"K0sWorkerConfig", "Machine"}, true, ""},
-		"bootstrap object not to be had": {patches{refuses: "K0sWorkerConfig", err: forbidden}, nil, false, "bringing over K0sWorkerConfig ws-1: "},
+		"bootstrap object not to be had": {patches{refuses: "K0sWorkerConfig", err: forbidden}, nil, false, "bringing over K0sWorkerConfig ws-1-bootstrap: "},
 		"Machine not to be had":          {patches{refuses: "Machine", err: forbidden}, []string{"K0sWorkerConfig"}, false, "bringing over Machine ws-1: "},
 		"changed meanwhile":              {patches{refuses: "Machine", err: conflict}, []string{"K0sWorkerConfig"}, false, ""},
 	} {
@@ -74,6 +83,31 @@ func TestMachineThatCannotBeBroughtOverLivesOn(t *testing.T) {
 			if condition != nil {
 				require.Contains(t, condition.Message, tt.says)
 			}
+		})
+	}
+}
+
+// Its host would join twice.
+func TestNoSecondMachineIsMadeBesideOneOfAnotherName(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*unstructured.Unstructured)
+		fault  bool
+	}{
+		"of the version in Rust":                      {func(u *unstructured.Unstructured) { u.SetName("ws-1-machine") }, true},
+		"of the version in Rust, for another":         {func(u *unstructured.Unstructured) { u.SetName("ws-2"); u.SetOwnerReferences(aMachines()) }, false},
+		"of our own name, which readMachine looks at": {func(*unstructured.Unstructured) {}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, _ := inRust(t)
+			tt.change(s.machine)
+			err := (&Reconciler{Client: &patches{machines: []unstructured.Unstructured{*s.machine}}}).notElsewhere(t.Context(), s)
+			if !tt.fault {
+				require.NoError(t, err)
+				return
+			}
+			s.fault = err
+			require.Equal(t, v1alpha1.ReasonOtherName, s.faultReason())
+			require.ErrorContains(t, err, "kubectl -n team-a delete machine ws-1-machine")
 		})
 	}
 }

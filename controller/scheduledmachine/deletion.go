@@ -8,6 +8,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -37,7 +38,7 @@ func (r *Reconciler) awaitMachine(ctx context.Context, s *scope) error {
 		return nil
 	case s.cluster == nil:
 		s.stuck(v1alpha1.ReasonClusterGone, "Cluster %s does not exist, and Cluster API removes no Machine without it. When the host is clean: %s",
-			s.sm.Spec.ClusterName, s.dropFinalizers("machine"))
+			s.sm.Spec.ClusterName, s.dropFinalizers("machine", s.sm.Name))
 	case capi.Paused(s.cluster):
 		s.stuck(v1alpha1.ReasonPaused, "Cluster %s is paused, so Cluster API removes no Machine of it. "+resume, s.sm.Spec.ClusterName)
 	case capi.Paused(s.machine):
@@ -61,7 +62,7 @@ func (r *Reconciler) awaitInfrastructure(ctx context.Context, s *scope, deletion
 		}
 		if object != nil && object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) > 0 {
 			s.stuck(v1alpha1.ReasonInfrastructureStuck, "%s %s still has the finalizer %s: %s; to give the host up as it is: %s",
-				object.GetKind(), object.GetName(), strings.Join(object.GetFinalizers(), ", "), s.whyStuck(), s.dropFinalizers(strings.ToLower(object.GetKind())))
+				object.GetKind(), object.GetName(), strings.Join(object.GetFinalizers(), ", "), s.whyStuck(), s.dropFinalizers(strings.ToLower(object.GetKind()), object.GetName()))
 			return nil
 		}
 	}
@@ -71,7 +72,7 @@ func (r *Reconciler) awaitInfrastructure(ctx context.Context, s *scope, deletion
 	}
 	if !capi.BootstrapDataReady(s.machine) {
 		text += fmt.Sprintf(". It was deleted before its bootstrap data existed, so its provider may keep %s %s for ever; from %s on, "+
-			"this says how to let it go", s.sm.Spec.InfrastructureSpec.Kind, s.sm.Name, clock(deletion.Since.Add(stuckAfter)))
+			"this says how to let it go", s.sm.Spec.InfrastructureSpec.Kind, capi.InfrastructureName(s.machine), clock(deletion.Since.Add(stuckAfter)))
 	}
 	s.wait(v1alpha1.ReasonMachineDeleting, "%s", text)
 	return nil
@@ -88,27 +89,32 @@ func (s *scope) whyStuck() string {
 
 // infrastructure is nil when there is no such object of ours.
 func (r *Reconciler) infrastructure(ctx context.Context, s *scope) (*unstructured.Unstructured, error) {
-	object, err := capi.Infrastructure(s.sm)
+	object, err := s.infrastructure()
 	if err != nil {
 		return nil, nil //nolint:nilerr // what cannot be written was never created
 	}
 	return r.ours(ctx, s, object)
 }
 
-// ours reads an object from the API server; nil when there is none, or none of ours. A kind that the controller may not read is one that it could
+// ours reads an object from the API server; nil when there is none, or none of ours, nor of our Machine's. A kind that the controller may not read is one that it could
 // not create either.
 func (r *Reconciler) ours(ctx context.Context, s *scope, object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	err := r.Live.Get(ctx, client.ObjectKeyFromObject(object), object)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || meta.IsNoMatchError(err) {
 		return nil, nil
 	}
-	if err != nil || !capi.OwnedBy(object, s.sm) {
+	if err != nil || !capi.OwnedBy(object, s.sm) && !s.machineOwns(object) {
 		return nil, err
 	}
 	return object, nil
 }
 
+// machineOwns says that an object is our Machine's. The version in Rust left no mark of its own on what its Machines refer to.
+func (s *scope) machineOwns(object *unstructured.Unstructured) bool {
+	return s.machine != nil && metav1.IsControlledBy(object, s.machine)
+}
+
 // dropFinalizers is the command that lets an object go as it is.
-func (s *scope) dropFinalizers(kind string) string {
-	return fmt.Sprintf(`kubectl -n %s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, s.sm.Namespace, kind, s.sm.Name)
+func (s *scope) dropFinalizers(kind, name string) string {
+	return fmt.Sprintf(`kubectl -n %s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, s.sm.Namespace, kind, name)
 }

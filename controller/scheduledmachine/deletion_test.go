@@ -22,7 +22,7 @@ import (
 type holds struct{ object *unstructured.Unstructured }
 
 func (h holds) Get(_ context.Context, name client.ObjectKey, into client.Object, _ ...client.GetOption) error {
-	if h.object == nil {
+	if h.object == nil || h.object.GetName() != name.Name {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "remotemachines"}, name.Name)
 	}
 	h.object.DeepCopyInto(into.(*unstructured.Unstructured))
@@ -96,6 +96,12 @@ func TestWhatADeletionWaitsFor(t *testing.T) {
 		"provider, before there was bootstrap data, for long": {2 * time.Minute, early,
 			v1alpha1.ReasonInfrastructureStuck, "does not let go of the host. Nothing else will end that; to give the host up as it is: kubectl -n team-a patch remotemachine ws-1", true,
 			30 * time.Second},
+		"provider, of an object in Rust's name": {2 * time.Minute, func(s *scope, u *unstructured.Unstructured) {
+			u.SetName("ws-1-infra")
+			u.SetAnnotations(nil)
+			u.SetOwnerReferences(aMachines())
+			require.NoError(t, unstructured.SetNestedField(s.machine.Object, "ws-1-infra", "spec", "infrastructureRef", "name"))
+		}, v1alpha1.ReasonInfrastructureStuck, "to give the host up as it is: kubectl -n team-a patch remotemachine ws-1-infra --type=merge", true, 30 * time.Second},
 		"infrastructure of another": {time.Hour, func(_ *scope, u *unstructured.Unstructured) { u.SetAnnotations(nil) },
 			v1alpha1.ReasonMachineDeleting, "Waiting for the Machine to be gone", false, 30 * time.Second},
 		"infrastructure not asked to go": {time.Hour, func(_ *scope, u *unstructured.Unstructured) { u.SetDeletionTimestamp(nil) },

@@ -1,6 +1,7 @@
 package scheduledmachine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,25 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 		return nil
 	}
 	return foreign("Machine", s.sm)
+}
+
+// bootstrap is the bootstrap object to look for: the one that the Machine refers to, whose name was another's choice if the earlier version in Rust
+// made it.
+func (s *scope) bootstrap() (*unstructured.Unstructured, error) {
+	object, err := capi.Bootstrap(s.sm)
+	if err == nil && s.machine != nil {
+		object.SetName(cmp.Or(capi.BootstrapName(s.machine), object.GetName()))
+	}
+	return object, err
+}
+
+// infrastructure is the infrastructure object to look for, in the same way.
+func (s *scope) infrastructure() (*unstructured.Unstructured, error) {
+	object, err := capi.Infrastructure(s.sm)
+	if err == nil && s.machine != nil {
+		object.SetName(cmp.Or(capi.InfrastructureName(s.machine), object.GetName()))
+	}
+	return object, err
 }
 
 func (s *scope) deleting() bool { return s.sm.DeletionTimestamp != nil }

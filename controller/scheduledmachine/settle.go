@@ -69,6 +69,9 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if taken, err := machine.Get(ctx, r.Live, r.Version, key(s.sm)); err != nil || taken != nil {
 		return err // the cache will say so, too
 	}
+	if err := r.notElsewhere(ctx, s); err != nil {
+		return err
+	}
 	if same, err := r.stillSo(ctx, s); err != nil || !same {
 		return err
 	}

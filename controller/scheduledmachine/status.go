@@ -118,7 +118,7 @@ func (s *scope) pending() string {
 	return s.machineReady().message
 }
 
-// setRefs names the three objects while there is a Machine; they are all named like the ScheduledMachine.
+// setRefs names the three objects while there is a Machine.
 func (s *scope) setRefs() {
 	status := &s.sm.Status
 	status.MachineRef, status.BootstrapRef, status.InfrastructureRef = nil, nil, nil
@@ -126,14 +126,16 @@ func (s *scope) setRefs() {
 		status.ProviderID = ""
 		return
 	}
-	status.MachineRef = s.ref(s.machine.GetAPIVersion(), s.machine.GetKind())
+	bootstrap, infrastructure := s.sm.Spec.BootstrapSpec, s.sm.Spec.InfrastructureSpec
+	status.MachineRef = s.ref(s.machine.GetAPIVersion(), s.machine.GetKind(), "")
 	status.MachineRef.UID = s.machine.GetUID()
-	status.BootstrapRef = s.ref(s.sm.Spec.BootstrapSpec.APIVersion, s.sm.Spec.BootstrapSpec.Kind)
-	status.InfrastructureRef = s.ref(s.sm.Spec.InfrastructureSpec.APIVersion, s.sm.Spec.InfrastructureSpec.Kind)
+	status.BootstrapRef = s.ref(bootstrap.APIVersion, bootstrap.Kind, capi.BootstrapName(s.machine))
+	status.InfrastructureRef = s.ref(infrastructure.APIVersion, infrastructure.Kind, capi.InfrastructureName(s.machine))
 }
 
-func (s *scope) ref(apiVersion, kind string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: s.sm.Namespace, Name: s.sm.Name}
+// ref refers to an object that is named like the ScheduledMachine, if it has no other name.
+func (s *scope) ref(apiVersion, kind, name string) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: s.sm.Namespace, Name: cmp.Or(name, s.sm.Name)}
 }
 
 // wakeAfter is the time to the next edge of the schedule, or to what a step waits for; everything else wakes us by a watch.
