@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,15 +54,16 @@ func (r Report) Write(ctx context.Context, out, accepted string, scale float64) 
 		return err
 	}
 	page := "<!-- Written by `make " + r.Target + "`. -->\n# " + r.Title + "\n\n" + describeMachine() + "\n"
-	var missed []error
+	var sections []Section
 	for _, measure := range r.Measurements {
+		began := time.Now()
 		section, err := measure(ctx, scale)
 		if err != nil {
 			return fmt.Errorf("measuring %s: %w", section.Title, err)
 		}
-		fmt.Println(section.markdown())
+		fmt.Printf("%s(%s took %s)\n\n", section.markdown(), section.Title, time.Since(began).Round(time.Second))
 		page += "\n" + section.markdown()
-		missed = append(missed, section.missed(excuses))
+		sections = append(sections, section)
 	}
 	if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
@@ -68,7 +71,7 @@ func (r Report) Write(ctx context.Context, out, accepted string, scale float64) 
 	if err := os.WriteFile(out, []byte(page), 0o600); err != nil {
 		return fmt.Errorf("writing the report: %w", err)
 	}
-	return errors.Join(missed...)
+	return judge(sections, excuses, scale)
 }
 
 func (s Section) markdown() string {
@@ -86,15 +89,31 @@ func (s Section) markdown() string {
 	return b.String()
 }
 
-// missed names the budgets that were missed without an excuse.
-func (s Section) missed(excuses map[string]string) error {
-	var all []error
-	for _, row := range s.Rows {
-		if row.Missed && excuses[row.What] == "" {
-			all = append(all, fmt.Errorf("%s: %s: %s, budget %s", s.Title, row.What, strings.Join(row.Cells, ", "), row.Budget))
+// judge names the budgets that were missed without an excuse, and what makes an excuse mean nothing: rows that share a name, and a name that no
+// row has. In a rehearsal names may hold other numbers.
+func judge(sections []Section, excuses map[string]string, scale float64) error {
+	var errs []error
+	seen := map[string]bool{}
+	for _, s := range sections {
+		for _, row := range s.Rows {
+			if row.Budget == "" {
+				continue
+			}
+			if seen[row.What] {
+				errs = append(errs, fmt.Errorf("%s: another row with a budget is called %q, too", s.Title, row.What))
+			}
+			seen[row.What] = true
+			if row.Missed && excuses[row.What] == "" {
+				errs = append(errs, fmt.Errorf("%s: %s: %s, budget %s", s.Title, row.What, strings.Join(row.Cells, ", "), row.Budget))
+			}
 		}
 	}
-	return errors.Join(all...)
+	for _, what := range slices.Sorted(maps.Keys(excuses)) {
+		if scale == 1 && !seen[what] {
+			errs = append(errs, fmt.Errorf("no row with a budget is called %q, which is excused", what))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // readExcuses reads the rows that may miss their budget.
@@ -127,10 +146,12 @@ func describeMachine() string {
 		unix.ByteSliceToString(name.Release[:]), runtime.Version(), runtime.GOMAXPROCS(0), strings.Join(strings.Fields(string(load))[:3], ", "))
 }
 
-// Quantile of durations, q from 0 to 1.
+// Quantile of durations, q from 0 to 1, by nearest rank: the smallest of them that is not exceeded by a share q of all. Of a hundred, the
+// last is p100 and not p99.
 func Quantile(d []time.Duration, q float64) time.Duration {
-	slices.Sort(d)
-	return d[min(len(d)-1, int(q*float64(len(d))))]
+	const rounding = 1e-9 // 0.07 of 100 is a little more than 7 in floating point
+	rank := int(math.Ceil(q*float64(len(d)) - rounding))
+	return slices.Sorted(slices.Values(d))[max(rank, 1)-1]
 }
 
 // LatencyRow is the row of a table with the columns p50, p99, max and n.
