@@ -7,24 +7,35 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/test/controlplane"
 )
 
 // controller is the process that is measured.
 type controller struct {
-	cmd *exec.Cmd
-	dir string
+	cmd      *exec.Cmd
+	dir      string
+	stopping atomic.Bool
+	ended    chan struct{}
 }
 
-// startController builds the program as it is shipped, and starts it.
-func startController(ctx context.Context, kubeconfig []byte) (_ *controller, err error) {
+// startController builds the program as it is shipped, and starts it. Its Lease is in its own namespace. A controller that ends by itself, as one
+// does that cannot renew its Lease in time, gives up what waits for it: lost gets the end of its log.
+func startController(ctx context.Context, management client.Client, kubeconfig []byte, lost context.CancelCauseFunc) (_ *controller, err error) {
+	if err := management.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "5spot-system"}}); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "bench-controller-")
 	if err != nil {
 		return nil, err
 	}
-	c := &controller{dir: dir}
+	c := &controller{dir: dir, ended: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.stop())
@@ -47,15 +58,29 @@ func startController(ctx context.Context, kubeconfig []byte) (_ *controller, err
 	c.cmd = exec.Command(program, "--kubeconfig="+config, "--health-address=0", "--metrics-address=0")
 	c.cmd.Stdout, c.cmd.Stderr = log, log
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for this program, which stops things in order
-	return c, c.cmd.Start()
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go c.wait(lost)
+	return c, nil
+}
+
+func (c *controller) wait(lost context.CancelCauseFunc) {
+	defer close(c.ended)
+	_ = c.cmd.Wait() // its state says how it ended
+	if !c.stopping.Load() {
+		log, _ := os.ReadFile(filepath.Join(c.dir, "log"))
+		lost(fmt.Errorf("the controller has ended (%s): %s", c.cmd.ProcessState, log[max(0, len(log)-1000):]))
+	}
 }
 
 func (c *controller) pid() int { return c.cmd.Process.Pid }
 
 func (c *controller) stop() error {
 	if c.cmd != nil && c.cmd.Process != nil {
-		_ = c.cmd.Process.Signal(syscall.SIGTERM)
-		_ = c.cmd.Wait() // killed by our signal
+		c.stopping.Store(true)
+		_ = c.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		<-c.ended
 	}
 	return os.RemoveAll(c.dir)
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	kwait "k8s.io/apimachinery/pkg/util/wait"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,9 +21,7 @@ import (
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
 	"5spot.finos.org/node-reclaim/controller/child"
-	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/test/controlplane"
-	"5spot.finos.org/node-reclaim/test/lab"
 	"5spot.finos.org/node-reclaim/test/stubk0smotron"
 )
 
@@ -33,47 +30,34 @@ const (
 	perCluster = 100
 	// childName is every child cluster's; their namespaces differ.
 	childName = "child"
-	// patience is for a busy rehearsal.
-	patience = 10 * time.Minute
 	// writers is how many requests this program sends at once while it builds.
 	writers = 16
 )
 
 // fleet is the management cluster with its controller, the child clusters, and the lent machines.
 type fleet struct {
+	stops
+	// lost is told that the controller has ended.
+	lost              context.CancelCauseFunc
 	management, child *controlplane.ControlPlane
 	admin, childAdmin client.WithWatch
 	controller        *controller
 	// machines are those of the ten clusters, cluster after cluster.
 	machines   []lent
 	perCluster int
-	stops      []func() error
 }
 
 // lent is one machine: ScheduledMachine, Machine and Node have its name.
 type lent struct{ cluster, name string }
 
-func newFleet(ctx context.Context, perCluster int) (_ *fleet, err error) {
-	f := &fleet{perCluster: perCluster}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.stop())
-		}
-	}()
-	for _, step := range []func(context.Context) error{f.startControlPlanes, f.addNamespace, f.startController, f.addClusters} {
+// start makes all of it, which takes most of the time.
+func (f *fleet) start(ctx context.Context) error {
+	for _, step := range []func(context.Context) error{f.startControlPlanes, f.addClusters, f.startController, f.addMachines} {
 		if err := step(ctx); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return f, nil
-}
-
-func (f *fleet) stop() error {
-	var errs []error
-	for i := len(f.stops) - 1; i >= 0; i-- {
-		errs = append(errs, f.stops[i]())
-	}
-	return errors.Join(errs...)
+	return nil
 }
 
 func (f *fleet) startControlPlanes(context.Context) (err error) {
@@ -91,7 +75,7 @@ func (f *fleet) startControlPlane(o controlplane.Options) (*controlplane.Control
 	if err != nil {
 		return nil, nil, err
 	}
-	f.stops = append(f.stops, cp.Stop)
+	f.add(cp.Stop)
 	config := rest.CopyConfig(cp.Config)
 	config.QPS = -1
 	scheme := runtime.NewScheme()
@@ -102,19 +86,14 @@ func (f *fleet) startControlPlane(o controlplane.Options) (*controlplane.Control
 	return cp, admin, err
 }
 
-// addNamespace makes the controller's own namespace, where its Lease is.
-func (f *fleet) addNamespace(ctx context.Context) error {
-	return f.admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "5spot-system"}})
-}
-
 func (f *fleet) startController(ctx context.Context) (err error) {
-	if f.controller, err = startController(ctx, f.management.Kubeconfig); err == nil {
-		f.stops = append(f.stops, f.controller.stop)
+	if f.controller, err = startController(ctx, f.admin, f.management.Kubeconfig, f.lost); err == nil {
+		f.add(f.controller.stop)
 	}
 	return err
 }
 
-// addClusters makes the ten child clusters with their machines, all in schedule and Ready.
+// addClusters makes the ten child clusters, before the controller: it must end before their proxies do, which wait for its connections.
 func (f *fleet) addClusters(ctx context.Context) error {
 	for i := range clusters {
 		cluster := fmt.Sprintf("team-%d", i)
@@ -122,7 +101,7 @@ func (f *fleet) addClusters(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		f.stops = append(f.stops, func() error { proxy.CloseClientConnections(); proxy.Close(); return nil })
+		f.add(func() error { proxy.Close(); return nil })
 		config, err := kubeconfig(proxy)
 		if err != nil {
 			return err
@@ -130,11 +109,21 @@ func (f *fleet) addClusters(ctx context.Context) error {
 		if err := f.addCluster(ctx, cluster, config); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addMachines makes those of all clusters, in schedule and Ready.
+func (f *fleet) addMachines(ctx context.Context) error {
+	for i := range clusters {
 		for n := range f.perCluster {
-			f.machines = append(f.machines, lent{cluster, fmt.Sprintf("ws-%d-%d", i, n)})
+			f.machines = append(f.machines, lent{fmt.Sprintf("team-%d", i), fmt.Sprintf("ws-%d-%d", i, n)})
 		}
 	}
-	return f.lend(ctx, f.machines)
+	began := time.Now()
+	err := f.lend(ctx, f.machines)
+	fmt.Printf("(%d machines were lent in %s)\n\n", len(f.machines), time.Since(began).Round(time.Second))
+	return err
 }
 
 func (f *fleet) addCluster(ctx context.Context, namespace string, kubeconfig []byte) error {
@@ -153,53 +142,6 @@ func (f *fleet) addCluster(ctx context.Context, namespace string, kubeconfig []b
 		Type:       child.SecretType,
 		Data:       map[string][]byte{child.SecretKey: kubeconfig},
 	})
-}
-
-// lend makes machines and waits until all are Active.
-func (f *fleet) lend(ctx context.Context, machines []lent) error {
-	if err := each(ctx, machines, f.lendOne); err != nil {
-		return err
-	}
-	return each(ctx, machines, func(ctx context.Context, l lent) error {
-		return f.await(ctx, "phase Active of "+l.name, func(ctx context.Context) (bool, error) {
-			sm := &v1alpha1.ScheduledMachine{}
-			err := f.admin.Get(ctx, l.key(), sm)
-			return sm.Status.Phase == v1alpha1.PhaseActive, err
-		})
-	})
-}
-
-func (f *fleet) lendOne(ctx context.Context, l lent) error {
-	sm := lab.ScheduledMachine(l.name, "192.0.2.1", "java")
-	sm.Namespace, sm.Spec.ClusterName = l.cluster, childName
-	if err := f.admin.Create(ctx, sm); err != nil {
-		return err
-	}
-	if err := f.childAdmin.Create(ctx, readyNode(l)); err != nil {
-		return err
-	}
-	return f.await(ctx, "the Machine of "+l.name, func(ctx context.Context) (bool, error) {
-		made, err := machine.Get(ctx, f.admin, capi.V1Beta2, l.key())
-		if err != nil || made == nil {
-			return false, err
-		}
-		if err := f.admin.Patch(ctx, made.DeepCopy(), merge(`{"spec":{"bootstrap":{"dataSecretName":"bench"}}}`)); err != nil {
-			return false, err
-		}
-		return true, f.admin.Status().Patch(ctx, made, merge(fmt.Sprintf(
-			`{"status":{"nodeRef":{"name":%q},"initialization":{"bootstrapDataSecretCreated":true,"infrastructureProvisioned":true}}}`, l.name)))
-	})
-}
-
-func (l lent) key() types.NamespacedName {
-	return types.NamespacedName{Namespace: l.cluster, Name: l.name}
-}
-
-func (f *fleet) await(ctx context.Context, what string, is kwait.ConditionWithContextFunc) error {
-	if err := kwait.PollUntilContextTimeout(ctx, 100*time.Millisecond, patience, true, is); err != nil {
-		return fmt.Errorf("waiting for %s: %w", what, err)
-	}
-	return nil
 }
 
 // each runs one call per machine, several at once.

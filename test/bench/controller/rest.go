@@ -17,8 +17,11 @@ const (
 	settle = 30 * time.Second
 )
 
-// atRest measures a fleet to which nothing happens but heartbeats.
+// atRest makes the fleet, and measures it while nothing happens to it but heartbeats.
 func (f *fleet) atRest(ctx context.Context, scale float64) (report.Section, error) {
+	if err := f.start(ctx); err != nil {
+		return report.Section{Title: "At rest"}, err
+	}
 	s := report.Section{
 		Title: "At rest",
 		How: fmt.Sprintf("%d ScheduledMachines with their Machines and Nodes in %d child clusters, all in schedule, after the controller has made them. "+
@@ -30,8 +33,8 @@ func (f *fleet) atRest(ctx context.Context, scale float64) (report.Section, erro
 		what string
 		nth  int
 	}{
-		{"kubelets report every 5 min, as they do while nothing changes", 30},
-		{"kubelets report every 10 s", 1},
+		{"controller at rest; kubelets report every 5 min, as they do while nothing changes", 30},
+		{"controller at rest; kubelets report every 10 s", 1},
 	} {
 		row, missed, err := f.restRow(ctx, kubelets{f, habit.nth}, time.Duration(float64(2*time.Minute)*scale))
 		if err != nil {

@@ -2,18 +2,18 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/controller/capi"
+	"5spot.finos.org/node-reclaim/controller/machine"
 	"5spot.finos.org/node-reclaim/test/bench/report"
+	"5spot.finos.org/node-reclaim/test/lab"
 )
 
 // stormBudget is from the first annotation to the last Machine's DELETE.
@@ -22,38 +22,63 @@ const stormBudget = 5 * time.Second
 // storm takes a tenth of every cluster back in the same second.
 func (f *fleet) storm(ctx context.Context, _ float64) (report.Section, error) {
 	s := report.Section{
-		Title: "Many at once",
-		How: "A tenth of every cluster's Nodes annotated at once, nothing on them: what pods take to die comes on top. From the first " +
-			"annotation until a watch brings that the Machine is gone.",
-		Columns: []string{"first", "p50", "last", "annotated within"},
+		Title:   "Many at once",
+		Columns: []string{"first", "p50", "last", "asked within", "n"},
 	}
-	var asking []lent
+	ours := f.aTenth()
+	row, last, err := f.stormRow(ctx, "controller, a tenth of all Nodes at once", ours, f.ask)
+	if err != nil {
+		return s, err
+	}
+	row.Budget, row.Missed = "last ≤ "+stormBudget.String(), last > stormBudget
+	bare := make([]lent, len(ours))
+	for i := range bare {
+		bare[i] = lent{ours[i].cluster, fmt.Sprintf("bare-storm-%d", i)}
+	}
+	if err := each(ctx, bare, f.makeBare); err != nil {
+		return s, err
+	}
+	peer, _, err := f.stormRow(ctx, "bare deletes of as many Nodes and Machines", bare, f.deleteBare)
+	if err != nil {
+		return s, err
+	}
+	s.How = fmt.Sprintf("A tenth of every cluster's Nodes annotated at once, nothing on them: what pods take to die comes on top. From the first "+
+		"annotation until a watch brings that the Machine is gone. Beside it Nodes and Machines without a ScheduledMachine, deleted by nobody but a "+
+		"loop, as many at a time as are annotated: %d.", writers)
+	s.Rows = []report.Row{row, peer}
+	return s, nil
+}
+
+// aTenth are the last machines of every cluster.
+func (f *fleet) aTenth() []lent {
+	var some []lent
 	for i := range clusters {
 		end := (i + 1) * f.perCluster
-		asking = append(asking, f.machines[end-max(1, f.perCluster/10):end]...)
+		some = append(some, f.machines[end-max(1, f.perCluster/10):end]...)
 	}
-	machines, err := f.admin.Watch(ctx, machineList())
+	return some
+}
+
+// stormRow asks for all, and says when the last Machine was gone.
+func (f *fleet) stormRow(ctx context.Context, what string, all []lent, ask func(context.Context, lent) error) (report.Row, time.Duration, error) {
+	machines, stop, err := follow(ctx, f.admin, machineList())
 	if err != nil {
-		return s, err
+		return report.Row{}, 0, err
 	}
-	defer machines.Stop()
+	defer stop()
 	began := time.Now()
-	if err := each(ctx, asking, f.ask); err != nil {
-		return s, err
+	if err := each(ctx, all, ask); err != nil {
+		return report.Row{}, 0, err
 	}
 	asked := time.Since(began)
-	gone, err := awaitGone(ctx, machines.ResultChan(), began, len(asking))
+	gone, err := awaitGone(ctx, machines, began, len(all))
 	if err != nil {
-		return s, err
+		return report.Row{}, 0, err
 	}
-	s.Rows = []report.Row{{
-		What: fmt.Sprintf("%d Nodes", len(asking)),
-		Cells: []string{
-			report.MS(report.Quantile(gone, 0)), report.MS(report.Quantile(gone, 0.5)), report.MS(report.Quantile(gone, 1)), report.MS(asked),
-		},
-		Budget: "last ≤ " + stormBudget.String(), Missed: report.Quantile(gone, 1) > stormBudget,
-	}}
-	return s, nil
+	last := report.Quantile(gone, 1)
+	return report.Row{What: what, Cells: []string{
+		report.MS(report.Quantile(gone, 0)), report.MS(report.Quantile(gone, 0.5)), report.MS(last), report.MS(asked), fmt.Sprint(len(all)),
+	}}, last, nil
 }
 
 // ask annotates a Node as its agent does.
@@ -63,32 +88,32 @@ func (f *fleet) ask(ctx context.Context, l lent) error {
 		reclaim.AnnotationRequested, reclaim.AnnotationReason, reclaim.AnnotationRequestedAt, time.Now().UTC().Format(time.RFC3339Nano))))
 }
 
+// makeBare makes a Node and a Machine that no ScheduledMachine is about.
+func (f *fleet) makeBare(ctx context.Context, l lent) error {
+	like := lab.ScheduledMachine(l.name, "192.0.2.1")
+	like.Namespace, like.Spec.ClusterName = l.cluster, childName
+	bare := capi.Machine(like, capi.V1Beta2)
+	bare.SetOwnerReferences(nil)
+	if err := f.admin.Create(ctx, bare); err != nil {
+		return err
+	}
+	return f.childAdmin.Create(ctx, readyNode(l))
+}
+
+func (f *fleet) deleteBare(ctx context.Context, l lent) error {
+	if err := f.childAdmin.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: l.name}}); err != nil {
+		return err
+	}
+	bare := machine.Empty(capi.V1Beta2)
+	bare.SetNamespace(l.cluster)
+	bare.SetName(l.name)
+	return f.admin.Delete(ctx, bare)
+}
+
 func machineList() *unstructured.UnstructuredList {
 	list := &unstructured.UnstructuredList{}
 	kind := capi.V1Beta2.MachineKind()
 	kind.Kind += "List"
 	list.SetGroupVersionKind(kind)
 	return list
-}
-
-// awaitGone says when each of n objects was gone, counted from began.
-func awaitGone(ctx context.Context, events <-chan watch.Event, began time.Time, n int) ([]time.Duration, error) {
-	var all []time.Duration
-	deadline := time.After(patience)
-	for len(all) < n {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				return nil, errors.New("the watch has ended")
-			}
-			if e.Type == watch.Deleted {
-				all = append(all, time.Since(began))
-			}
-		case <-deadline:
-			return nil, fmt.Errorf("%d of %d are gone after %s", len(all), n, patience)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
-	return all, nil
 }

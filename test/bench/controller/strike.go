@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,19 +11,15 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/test/bench/report"
 )
 
 const (
-	podsPerNode = 110
-	strikes     = 50
-	strikeP50   = 250 * time.Millisecond
-	strikeP99   = 500 * time.Millisecond
-	// parallelDeletes is what the bare peer sends at once.
-	parallelDeletes = 48
+	strikes   = 50
+	strikeP50 = 250 * time.Millisecond
+	strikeP99 = 500 * time.Millisecond
 	// strikeCluster is a child cluster of its own, reached without a proxy.
 	strikeCluster = "strike"
 )
@@ -50,7 +45,7 @@ func (f *fleet) strike(ctx context.Context, scale float64) (report.Section, erro
 	if err != nil {
 		return s, err
 	}
-	row := report.LatencyRow("controller", ours)
+	row := report.LatencyRow("controller, a full Node", ours)
 	row.Budget = fmt.Sprintf("p50 ≤ %s, p99 ≤ %s", strikeP50, strikeP99)
 	row.Missed = report.Quantile(ours, 0.5) > strikeP50 || report.Quantile(ours, 0.99) > strikeP99
 	s.Rows = []report.Row{row, report.LatencyRow("bare parallel deletes", bare),
@@ -83,15 +78,15 @@ func (f *fleet) strikeAll(ctx context.Context, n int) ([]time.Duration, error) {
 }
 
 func (f *fleet) strikeOne(ctx context.Context, l lent) (time.Duration, error) {
-	if err := f.fill(ctx, l.name); err != nil {
+	if err := fill(ctx, f.childAdmin, l.name); err != nil {
 		return 0, err
 	}
-	pods, stopPods, err := f.follow(ctx, &corev1.PodList{}, client.MatchingFields{"spec.nodeName": l.name})
+	pods, stopPods, err := follow(ctx, f.childAdmin, &corev1.PodList{}, client.MatchingFields{"spec.nodeName": l.name})
 	if err != nil {
 		return 0, err
 	}
 	defer stopPods()
-	nodes, stopNodes, err := f.follow(ctx, &corev1.NodeList{}, client.MatchingFields{"metadata.name": l.name})
+	nodes, stopNodes, err := follow(ctx, f.childAdmin, &corev1.NodeList{}, client.MatchingFields{"metadata.name": l.name})
 	if err != nil {
 		return 0, err
 	}
@@ -108,49 +103,7 @@ func (f *fleet) strikeOne(ctx context.Context, l lent) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(podsDeleted, nodeGone[0]), f.clear(ctx, l.name)
-}
-
-// follow watches what happens from now on to objects that are there. It reads ahead: an API server ends the watch of who does not.
-func (f *fleet) follow(ctx context.Context, list client.ObjectList, of client.MatchingFields) (<-chan watch.Event, func(), error) {
-	if err := f.childAdmin.List(ctx, list, of); err != nil {
-		return nil, nil, err
-	}
-	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
-	watcher, err := f.childAdmin.Watch(ctx, list, of, since)
-	if err != nil {
-		return nil, nil, err
-	}
-	events := make(chan watch.Event, 10*podsPerNode)
-	go func() {
-		defer close(events)
-		for e := range watcher.ResultChan() {
-			events <- e
-		}
-	}()
-	return events, watcher.Stop, nil
-}
-
-// awaitDeleting says when the last of n pods had its deletion timestamp, counted from began.
-func awaitDeleting(ctx context.Context, events <-chan watch.Event, began time.Time, n int) (time.Duration, error) {
-	deleting := map[string]bool{}
-	deadline := time.After(patience)
-	for len(deleting) < n {
-		select {
-		case e, ok := <-events:
-			if !ok {
-				return 0, errors.New("the watch of pods has ended")
-			}
-			if pod, is := e.Object.(*corev1.Pod); is && (pod.DeletionTimestamp != nil || e.Type == watch.Deleted) {
-				deleting[pod.Name] = true
-			}
-		case <-deadline:
-			return 0, fmt.Errorf("%d of %d pods are being deleted after %s", len(deleting), n, patience)
-		case <-ctx.Done():
-			return 0, ctx.Err()
-		}
-	}
-	return time.Since(began), nil
+	return max(podsDeleted, nodeGone[0]), clearNode(ctx, f.childAdmin, l.name)
 }
 
 // repeat times a peer on n full Nodes.
@@ -161,7 +114,7 @@ func (f *fleet) repeat(ctx context.Context, name string, n int, once func(contex
 		if err := f.childAdmin.Create(ctx, readyNode(l)); err != nil {
 			return nil, err
 		}
-		if err := f.fill(ctx, l.name); err != nil {
+		if err := fill(ctx, f.childAdmin, l.name); err != nil {
 			return nil, err
 		}
 		began := time.Now()
@@ -169,7 +122,7 @@ func (f *fleet) repeat(ctx context.Context, name string, n int, once func(contex
 			return nil, err
 		}
 		all = append(all, time.Since(began))
-		if err := f.clear(ctx, l.name); err != nil {
+		if err := clearNode(ctx, f.childAdmin, l.name); err != nil {
 			return nil, err
 		}
 	}
@@ -177,15 +130,12 @@ func (f *fleet) repeat(ctx context.Context, name string, n int, once func(contex
 }
 
 func (f *fleet) bareDeletes(ctx context.Context, node string) error {
-	var pods corev1.PodList
-	if err := f.childAdmin.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
+	pods, err := podsOn(ctx, f.childAdmin, node)
+	if err != nil {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(parallelDeletes)
-	for i := range pods.Items {
-		group.Go(func() error { return f.childAdmin.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(1)) })
-	}
+	group.Go(func() error { return removePods(ctx, f.childAdmin, pods, 1) })
 	group.Go(func() error { return f.childAdmin.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node}}) })
 	return group.Wait()
 }
@@ -204,36 +154,6 @@ func (f *fleet) drain(ctx context.Context, node string) error {
 		"drain", node, "--disable-eviction", "--force", "--grace-period=0").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("kubectl drain: %w: %s", err, out)
-	}
-	return nil
-}
-
-// fill puts pods on a Node.
-func (f *fleet) fill(ctx context.Context, node string) error {
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i := range podsPerNode {
-		group.Go(func() error {
-			return f.childAdmin.Create(ctx, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-%d", node, i)},
-				Spec:       corev1.PodSpec{NodeName: node, Containers: []corev1.Container{{Name: "main", Image: "registry.example.org/main"}}},
-			})
-		})
-	}
-	return group.Wait()
-}
-
-// clear takes what is left of the pods off the API, as their kubelet would.
-func (f *fleet) clear(ctx context.Context, node string) error {
-	var pods corev1.PodList
-	if err := f.childAdmin.List(ctx, &pods, client.MatchingFields{"spec.nodeName": node}); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		err := f.childAdmin.Delete(ctx, &pods.Items[i], client.GracePeriodSeconds(0))
-		if client.IgnoreNotFound(err) != nil {
-			return err
-		}
 	}
 	return nil
 }
