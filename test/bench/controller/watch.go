@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	toolswatch "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -34,13 +38,17 @@ type sighting struct {
 	at time.Time
 }
 
-// follow watches what happens from now on to objects that are there. It reads ahead: an API server ends the watch of who does not.
+// follow watches what happens from now on to objects that are there. It reads ahead, and goes on where it was when the
+// API server ends the watch: it does so to who is slow, as this program is while a fleet is made.
 func follow(ctx context.Context, c client.WithWatch, list client.ObjectList, of ...client.ListOption) (<-chan sighting, func(), error) {
 	if err := c.List(ctx, list, of...); err != nil {
 		return nil, nil, err
 	}
-	since := &client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.GetResourceVersion()}}
-	watcher, err := c.Watch(ctx, list, append(of, since)...)
+	watcher, err := toolswatch.NewRetryWatcherWithContext(ctx, list.GetResourceVersion(), &cache.ListWatch{
+		WatchFuncWithContext: func(ctx context.Context, since metav1.ListOptions) (watch.Interface, error) {
+			return c.Watch(ctx, list, append(slices.Clone(of), &client.ListOptions{Raw: &since})...)
+		},
+	})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,8 +92,11 @@ func until(ctx context.Context, events <-chan sighting, n int, counted func(sigh
 	for seen := 0; seen < n; {
 		select {
 		case e, ok := <-events:
-			if !ok || e.Type == watch.Error {
+			if !ok {
 				return errors.New("the watch has ended")
+			}
+			if e.Type == watch.Error {
+				return fmt.Errorf("the watch has ended: %w", apierrors.FromObject(e.Object))
 			}
 			seen = counted(e)
 		case <-deadline:
