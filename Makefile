@@ -65,7 +65,7 @@ bench-agent: controlplane ## Measure the agent beside its peers, into docs/bench
 	go run ./test/bench/agent
 
 .PHONY: bench-controller
-bench-controller: controlplane ## Measure the controller beside its peers, into docs/benchmarks/controller.md; fails when a budget is missed (an idle machine)
+bench-controller: controlplane ## Measure the controller beside its peers, into docs/benchmarks/controller.md; fails when a budget is missed (an idle machine; root before Linux 6.6)
 	go run ./test/bench/controller
 
 .PHONY: fuzz
