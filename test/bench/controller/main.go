@@ -6,6 +6,9 @@
 // on the clusters of package lab. For the thousand machines of the rest ten child control planes and Cluster API would leave nothing of a small
 // machine: the ten child clusters are one, seen through ten proxies that show each the Nodes that belong to it, and Cluster API and the
 // kubelets are played by this program.
+//
+// On a machine that is too busy the controller cannot renew its Lease in time, ends, and this program with it. A rehearsal gets through there with
+// FIVESPOT_LEADER_ELECT=false in its environment, which the controller inherits.
 package main
 
 import (
