@@ -3,6 +3,7 @@ package eject
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,12 +30,15 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 // ours says that the record's Node belongs to the machine, as far as can still be told: it has the Machine's name, or the hosts keep theirs;
 // and if a Machine claims it, that is ours and the one of the record. Where hosts keep their names, only a hold outlives the Machine that says whose
 // a Node is: the order of a kill switch counts for nothing without it.
+//
+// Our own Machine is read from the API server, the others from the cache: a Machine claims its Node when the host joins, and keeps it. To list a
+// whole namespace in each pass is what a hundred removals at once would spend most of their time on.
 func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
 	removal := removalOf(&sm.Status)
 	if removal.NodeName == "" || removal.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
 		return false, nil
 	}
-	all, err := machine.List(ctx, r.Live, r.Version, sm.Namespace)
+	all, err := r.claimants(ctx, sm)
 	if err != nil {
 		return false, err
 	}
@@ -48,6 +52,20 @@ func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (b
 		known = known || claims
 	}
 	return known, nil
+}
+
+// claimants are the Machines that could claim a Node of this one's.
+func (r *Reconciler) claimants(ctx context.Context, sm *v1alpha1.ScheduledMachine) ([]unstructured.Unstructured, error) {
+	cached, err := machine.List(ctx, r.Client, r.Version, sm.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	all := slices.DeleteFunc(cached, func(m unstructured.Unstructured) bool { return m.GetName() == sm.Name })
+	own, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
+	if own != nil {
+		all = append(all, *own)
+	}
+	return all, err
 }
 
 // ownMachine is the Machine of the record, if it is there and was made for this ScheduledMachine, or nil.

@@ -96,5 +96,5 @@ func removeCrowd(t *testing.T, l *lab.Lab) {
 	require.Eventually(t, func() bool {
 		var left v1alpha1.ScheduledMachineList
 		return l.Admin.List(ctx, &left, client.InNamespace(lab.Namespace), crowd) == nil && len(left.Items) == 0
-	}, patience, poll)
+	}, 4*patience, poll)
 }
