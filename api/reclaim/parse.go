@@ -16,19 +16,27 @@ const (
 	keyInterval   = "poll_interval_ms"
 )
 
+// MaxFileBytes bounds a configuration. A hundred entries of 256 characters in both lists take less than 300 KB, however they are quoted. Whoever may
+// write the ConfigMap could have any node read a larger one over and over.
+const MaxFileBytes = 512 << 10
+
 // Parse reads a configuration. file is only named in errors, which say file:line, key, fault and remedy. The library alone would take
-// keys in any case and report a wrong element without its line, so the syntax tree is walked for both.
+// keys in any case and report a wrong element without its line, so the syntax tree is walked for both. It comes first: of a key that is not
+// known, the library would make an object for each of its parts.
 func Parse(file string, data []byte) (Config, error) {
-	c := Config{MatchCommands: []string{}, MatchArgvSubstrings: []string{}, PollIntervalMS: DefaultPollIntervalMS}
-	if err := syntax(file, data); err != nil {
-		return Config{}, err
+	if len(data) > MaxFileBytes {
+		return Config{}, fmt.Errorf("%s: %d bytes are more than the %d that a configuration may have; shorten the lists", file, len(data), MaxFileBytes)
 	}
+	c := Config{MatchCommands: []string{}, MatchArgvSubstrings: []string{}, PollIntervalMS: DefaultPollIntervalMS}
 	p := unstable.Parser{}
 	p.Reset(data)
 	for p.NextExpression() {
 		if err := c.set(&p, p.Expression()); err != nil {
 			return Config{}, fmt.Errorf("%s:%w", file, err)
 		}
+	}
+	if err := syntax(file, data); err != nil {
+		return Config{}, err
 	}
 	if err := p.Error(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
@@ -57,21 +65,23 @@ func (c *Config) set(p *unstable.Parser, e *unstable.Node) error {
 		return fmt.Errorf("%d: a table is not expected here; the file has three keys: %s, %s, %s",
 			lineOf(p, e), keyCommands, keySubstrings, keyInterval)
 	}
-	key, line := keyOf(p, e)
+	key, first := keyOf(e)
 	switch key {
 	case keyCommands:
-		return setStrings(p, e.Value(), key, line, &c.MatchCommands, checkCommand)
+		return setStrings(p, e.Value(), key, first, &c.MatchCommands, checkCommand)
 	case keySubstrings:
-		return setStrings(p, e.Value(), key, line, &c.MatchArgvSubstrings, checkSubstring)
+		return setStrings(p, e.Value(), key, first, &c.MatchArgvSubstrings, checkSubstring)
 	case keyInterval:
-		return c.setInterval(e.Value(), line)
+		return c.setInterval(e.Value(), lineOf(p, first))
 	}
-	return fmt.Errorf("%d: unknown key %q; the keys are %s, %s and %s", line, cut(key), keyCommands, keySubstrings, keyInterval)
+	return fmt.Errorf("%d: unknown key %q; the keys are %s, %s and %s", lineOf(p, first), cut(key), keyCommands, keySubstrings, keyInterval)
 }
 
-func setStrings(p *unstable.Parser, v *unstable.Node, key string, line int, dst *[]string, check func(string) string) error {
+// setStrings takes an array. at is the last node before a fault whose place is known; to work out its line takes as long as the file is, and is only
+// done for a fault.
+func setStrings(p *unstable.Parser, v *unstable.Node, key string, at *unstable.Node, dst *[]string, check func(string) string) error {
 	if v.Kind != unstable.Array {
-		return fmt.Errorf("%d: %s: want an array of strings, for example [\"java\"]", line, key)
+		return fmt.Errorf("%d: %s: want an array of strings, for example [\"java\"]", lineOf(p, at), key)
 	}
 	for it := v.Children(); it.Next(); {
 		n := it.Node()
@@ -79,13 +89,13 @@ func setStrings(p *unstable.Parser, v *unstable.Node, key string, line int, dst 
 			continue
 		}
 		if n.Raw.Length > 0 {
-			line = lineOf(p, n)
+			at = n
 		}
 		if n.Kind != unstable.String {
-			return fmt.Errorf("%d: %s: every entry is a string in quotes, for example [\"java\"]", line, key)
+			return fmt.Errorf("%d: %s: every entry is a string in quotes, for example [\"java\"]", lineOf(p, at), key)
 		}
 		if fault := check(string(n.Data)); fault != "" {
-			return fmt.Errorf("%d: %s: %q: %s", line, key, cut(string(n.Data)), fault)
+			return fmt.Errorf("%d: %s: %q: %s", lineOf(p, at), key, cut(string(n.Data)), fault)
 		}
 		*dst = append(*dst, string(n.Data))
 	}
@@ -125,17 +135,16 @@ func checkSubstring(s string) string {
 	return ""
 }
 
-// keyOf joins a dotted key as it is written, and says on which line it stands.
-func keyOf(p *unstable.Parser, e *unstable.Node) (string, int) {
+// keyOf joins a dotted key as it is written, and gives its first part.
+func keyOf(e *unstable.Node) (joined string, first *unstable.Node) {
 	var parts []string
-	line := 0
 	for it := e.Key(); it.Next(); {
-		if line == 0 {
-			line = lineOf(p, it.Node())
+		if first == nil {
+			first = it.Node()
 		}
 		parts = append(parts, string(it.Node().Data))
 	}
-	return strings.Join(parts, "."), line
+	return strings.Join(parts, "."), first
 }
 
 func lineOf(p *unstable.Parser, n *unstable.Node) int {

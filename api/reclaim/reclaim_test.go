@@ -87,6 +87,9 @@ func TestParseRefusesWithFileLineAndKey(t *testing.T) {
 		"interval string":    {"poll_interval_ms = '250'", "want a whole number"},
 		"interval huge":      {"poll_interval_ms = 99999999999999999999", "f.toml:1:"},
 		"not TOML":           {"match_commands = ['java'\npoll_interval_ms", "f.toml:2: not valid TOML"},
+		"too large":          {"match_commands = []\n#" + strings.Repeat("x", MaxFileBytes), "f.toml: 524309 bytes are more than the 524288"},
+		"key of many parts":  {"\n" + strings.Repeat("a.", 100_000) + "a = 1", "f.toml:2: unknown key \"a.a.a."},
+		"fault at the end":   {"match_commands = [\n" + strings.Repeat("'a',\n", 50_000) + "'']", "f.toml:50002: match_commands: \"\": an empty"},
 		"duplicate key":      {"poll_interval_ms = 10\npoll_interval_ms = 20", "f.toml:"},
 		"invalid UTF-8":      {"match_commands = ['\xff']", "f.toml:1: not valid TOML"},
 	} {
