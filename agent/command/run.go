@@ -59,9 +59,12 @@ func run(ctx context.Context, env Env, o *options, poll bool, log *slog.Logger) 
 		Clock: env.Clock, Log: log, Version: env.Version, Installed: func() bool { return exists(env.Installed) },
 	})
 	var parts sync.WaitGroup
-	for _, part := range []func(context.Context){file.Run, link.Run, agent.Run, reloadOnHangup(file)} {
+	for _, part := range []func(context.Context){file.Run, reloadOnHangup(file)} {
 		parts.Go(func() { part(ctx) })
 	}
+	linked, unlink := context.WithCancel(context.WithoutCancel(ctx)) // until the agent has said its last word
+	parts.Go(func() { link.Run(linked) })
+	parts.Go(func() { defer unlink(); agent.Run(ctx) })
 	parts.Go(func() { fail(observer.Run(ctx)) })
 	parts.Wait()
 	return cause(ctx)

@@ -181,6 +181,7 @@ type agent struct {
 	config    fakeConfig
 	installed bool
 	noRung    bool
+	stop      func() // and wait for the end
 }
 
 // start runs an agent with `java` to match and its Node there.
@@ -204,7 +205,8 @@ func start(t *testing.T, change ...func(*agent)) *agent {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); r.Run(ctx) }()
-	t.Cleanup(func() { cancel(); <-done })
+	a.stop = func() { cancel(); <-done }
+	t.Cleanup(a.stop)
 	a.config <- javaConfig
 	if !a.noRung {
 		a.rungs <- watch.Rung{Name: "proc-connector"}

@@ -94,11 +94,12 @@ func New(o Options) *Reclaimer {
 
 // Run decides until ctx ends. It never ends by itself: a request that was made is not the end of the agent.
 func (r *Reclaimer) Run(ctx context.Context) {
-	defer r.states.wait()
-	defer r.requests.wait()
 	for r.next(ctx) {
 		r.settle(ctx)
 	}
+	r.requests.wait()
+	r.states.wait()
+	r.farewell(ctx)
 }
 
 // next takes one thing that happened. It reports false when it was the end of ctx.

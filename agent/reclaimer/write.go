@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"5spot.finos.org/node-reclaim/agent/node"
+	"5spot.finos.org/node-reclaim/agent/watch"
 	"5spot.finos.org/node-reclaim/api/reclaim"
 )
 
@@ -67,6 +68,23 @@ func (r *Reclaimer) onStated(o outcome) {
 		r.adopt(o.node)
 	case !errors.Is(o.err, node.ErrConflict):
 		r.opts.Log.Debug("state annotation not written", "error", o.err)
+	}
+}
+
+// farewellTimeout: neither systemd nor the owner waits for a cluster that is away.
+const farewellTimeout = 75 * time.Millisecond
+
+// farewell says on the Node that nobody watches here any more. Otherwise the last word would be "armed" for ever.
+func (r *Reclaimer) farewell(ctx context.Context) {
+	if r.view.Standing != node.Present || r.current.State == Standby || r.view.Node.Annotations[reclaim.AnnotationAgentState] == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewellTimeout)
+	defer cancel()
+	r.rung = watch.Rung{Name: "none", Why: "stopped"}
+	_, err := r.opts.Node.Annotate(ctx, r.view.Node, map[string]string{reclaim.AnnotationAgentState: r.stateText(Standby)})
+	if err != nil {
+		r.opts.Log.Debug("state annotation not written", "error", err)
 	}
 }
 
