@@ -95,10 +95,13 @@ func (f Facts) known(s cluster.Sight, at time.Time) bool {
 	return s != cluster.Unknown && f.Now.Sub(at) < stale
 }
 
+// uninitialized is what an image's /etc/machine-id says until its first boot, on every host alike.
+const uninitialized = "uninitialized"
+
 // stranger says that Node, host and record are not one machine, or nothing.
 func (f Facts) stranger() string {
 	switch {
-	case f.MachineID == "":
+	case f.MachineID == "" || f.MachineID == uninitialized:
 		return "this host has no /etc/machine-id that could tell it from another: run systemd-machine-id-setup on it and restart the kubelet"
 	case f.Node.MachineID != f.MachineID:
 		return fmt.Sprintf("the Node has machine id %q and this host has %q: wait until the kubelet has reported its own, or give each host "+

@@ -216,7 +216,8 @@ func (i *Installer) note(old *Record, next Record) error {
 	return writeRecord(i.opts.Files, next)
 }
 
-// activate has systemd know the unit, start it at boot, and run it: anew, if what runs is not what is on disk.
+// activate has systemd know the unit, start it at boot, and run it: anew, if what runs is not what is on disk. That is also so where systemd has
+// not read the files since: an installer that was killed came to write the unit, and the agent may have started by itself under the old one.
 func (i *Installer) activate(ctx context.Context, u manager.Unit, wants []want, changed []string) error {
 	if !u.Enabled {
 		if err := i.opts.Systemd.Enable(ctx); err != nil {
@@ -229,7 +230,7 @@ func (i *Installer) activate(ctx context.Context, u manager.Unit, wants []want, 
 		}
 	}
 	switch {
-	case slices.Contains(changed, ProgramPath), slices.Contains(changed, UnitPath), i.older(u, wants):
+	case slices.Contains(changed, ProgramPath), slices.Contains(changed, UnitPath), i.older(u, wants), u.Outdated && !u.Down():
 		i.opts.Log.Info("agent started anew", "unit", systemd.UnitName)
 		return i.opts.Systemd.Restart(ctx)
 	case u.Down() && i.starts.due(i.opts.Clock.Now()):

@@ -24,8 +24,10 @@ const (
 	farewell = 25 * time.Second
 	// hopeful is how many rounds in a row are made soon. What has not passed by then does not pass by itself.
 	hopeful = 30
-	// maxWarned bounds what is remembered of the events. The API server knows the rest: each has a name that follows from its text.
-	maxWarned = 64
+	// floor is the least time between two rounds that a change brings about, and quiet that between two events of one reason: both follow a text
+	// that a tenant may change without end.
+	floor = time.Second
+	quiet = time.Minute
 )
 
 // SyncOptions are what a Sync is made of. All are needed.
@@ -42,14 +44,16 @@ type SyncOptions struct {
 type Sync struct {
 	opts SyncOptions
 	said string
-	// warned are the events of this life, as far as they are remembered: their text may be a tenant's, who can have it change without end.
-	warned map[string]bool
+	// warned is the last event of each reason.
+	warned map[string]warning
+	// told is when a change last ended a pause.
+	told time.Time
 	// pending counts the rounds in a row whose fault should have passed by itself.
 	pending int
 }
 
 // NewSync makes a Sync.
-func NewSync(o SyncOptions) *Sync { return &Sync{opts: o, warned: map[string]bool{}} }
+func NewSync(o SyncOptions) *Sync { return &Sync{opts: o, warned: map[string]warning{}} }
 
 // Run goes round until ctx ends, and then looks once more whether the agent has to go: a pod that ends because its Node left must not
 // leave the agent, one that is replaced must.
@@ -65,12 +69,26 @@ func (s *Sync) Run(ctx context.Context) error {
 	return errors.Join(s.leave(last), s.opts.Files.Remove(readyPath))
 }
 
+// wait ends with the pause, or with a change. The first is acted on at once.
 func (s *Sync) wait(ctx context.Context, pause time.Duration) {
 	timer := s.opts.Clock.NewTimer(pause)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
+	case <-timer.C():
 	case <-s.opts.API.Changes():
+		if early := floor - s.opts.Clock.Since(s.told); 0 < early && early <= floor {
+			s.sleep(ctx, early)
+		}
+		s.told = s.opts.Clock.Now()
+	}
+}
+
+func (s *Sync) sleep(ctx context.Context, d time.Duration) {
+	timer := s.opts.Clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
 	case <-timer.C():
 	}
 }
@@ -209,19 +227,23 @@ func (s *Sync) log(fault string) {
 	s.opts.Log.Warn("not ready", "why", fault)
 }
 
-// warn says each refusal once in the life of this process.
+// warning is an event that was left.
+type warning struct {
+	text string
+	at   time.Time
+}
+
+// warn says a refusal once, and the next of the same reason a while later at the earliest.
 func (s *Sync) warn(ctx context.Context, r *Refusal) {
-	if s.warned[r.Error()] {
+	last, said := s.warned[r.Reason]
+	if said && (last.text == r.Error() || s.opts.Clock.Since(last.at) < quiet) {
 		return
 	}
 	if err := s.opts.API.Warn(ctx, r.Reason, r.Error()); err != nil {
 		s.opts.Log.Warn("no event was left", "error", err)
 		return
 	}
-	if len(s.warned) >= maxWarned {
-		clear(s.warned)
-	}
-	s.warned[r.Error()] = true
+	s.warned[r.Reason] = warning{r.Error(), s.opts.Clock.Now()}
 }
 
 // leave asks as often as it takes to know whether the agent has to go.

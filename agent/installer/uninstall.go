@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 
+	"golang.org/x/sys/unix"
+
 	"5spot.finos.org/node-reclaim/agent/installer/hostfs"
 	"5spot.finos.org/node-reclaim/api/reclaim"
 )
@@ -30,6 +32,9 @@ func (i *Installer) Uninstall(ctx context.Context) (Removal, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Removal{}, nil // where there is no directory for it, there is no record either
 	}
+	if unlockable(err) {
+		unlock, err = func() {}, nil
+	}
 	if err != nil {
 		return Removal{}, err
 	}
@@ -52,6 +57,11 @@ func (i *Installer) Uninstall(ctx context.Context) (Removal, error) {
 		}
 	}
 	return r, nil
+}
+
+// unlockable: where nobody can make the lock, nobody else holds it. An agent that can be stopped is stopped, whatever remains of its files.
+func unlockable(err error) bool {
+	return errors.Is(err, unix.EROFS) || errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 // takeAway removes one file if it is ours, and notes why if it stays.

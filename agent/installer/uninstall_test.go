@@ -1,10 +1,13 @@
 package installer
 
 import (
+	"context"
+	"fmt"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"5spot.finos.org/node-reclaim/agent/installer/hostfs"
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -53,5 +56,27 @@ func TestWithoutARecordNothingIsRemoved(t *testing.T) {
 	require.Equal(t, Removal{}, m.uninstall())
 	require.Equal(t, "mine", m.text(ProgramPath))
 	require.NoFileExists(t, m.files.Path(hostfs.NewPath(RecordPath)))
+	require.Empty(t, m.systemd.Jobs)
+}
+
+// lockless is a host whose record directory takes no new file.
+type lockless struct {
+	hostfs.FS
+	fault error
+}
+
+func (l lockless) Lock(context.Context, string) (func(), error) { return nil, l.fault }
+
+func TestAnAgentIsStoppedWhereNoLockCanBeMade(t *testing.T) {
+	for _, fault := range []error{unix.EROFS, unix.ENOSPC, unix.EDQUOT} {
+		m := installedMachine(t)
+		_, err := m.installerOn(lockless{m.files, fmt.Errorf("locking: %w", fault)}, m.systemd).Uninstall(t.Context())
+		require.NoError(t, err, "nothing else is in the way here")
+		require.Contains(t, m.systemd.Jobs, "stop")
+		require.NoFileExists(t, m.files.Path(RecordPath))
+	}
+	m := installedMachine(t)
+	_, err := m.installerOn(lockless{m.files, context.DeadlineExceeded}, m.systemd).Uninstall(t.Context())
+	require.ErrorIs(t, err, context.DeadlineExceeded, "another installer holds it")
 	require.Empty(t, m.systemd.Jobs)
 }

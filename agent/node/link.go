@@ -156,6 +156,9 @@ func (l *Link) see(ctx context.Context, client *Client, n *Node) error {
 	return nil
 }
 
+// uninitialized is what an image's /etc/machine-id says until its first boot, on every host alike.
+const uninitialized = "uninitialized"
+
 // foreign says why the Node is not this machine, or nothing. A Node once found to be ours stays ours: its UID is never used again.
 func (l *Link) foreign(ctx context.Context, client *Client, uid string) (string, error) {
 	if l.opts.MachineIDFile == "" || l.verified == uid {
@@ -169,8 +172,8 @@ func (l *Link) foreign(ctx context.Context, client *Client, uid string) (string,
 	if err != nil {
 		return "", err
 	}
-	if theirs == "" && mine == "" {
-		return fmt.Sprintf("neither Node %s nor this host has a machine id: run systemd-machine-id-setup and restart the kubelet", client.name), nil
+	if mine == "" || mine == uninitialized {
+		return "this host has no machine id that could tell it from another: run systemd-machine-id-setup and restart the kubelet", nil
 	}
 	if theirs != mine {
 		return fmt.Sprintf("Node %s has machine id %q, this host has %q: not the same machine", client.name, theirs, mine), nil

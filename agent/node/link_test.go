@@ -73,7 +73,7 @@ func refusesAMachineWithoutID(t *testing.T, c *cluster) {
 	h := c.host(t, "ws-no-id")
 	require.NoError(t, h.Report(t.Context(), h.register(), ""))
 	require.NoError(t, os.WriteFile(h.MachineIDFile(), []byte("\n"), 0o600))
-	require.Contains(t, await(t, h.link(), Foreign).Detail, "neither Node ws-no-id nor this host has a machine id")
+	require.Contains(t, await(t, h.link(), Foreign).Detail, "this host has no machine id that could tell it from another")
 }
 
 func noticesConflicts(t *testing.T, c *cluster) {

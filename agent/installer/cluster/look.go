@@ -13,8 +13,8 @@ import (
 	"5spot.finos.org/node-reclaim/api/reclaim"
 )
 
-// maxAnswer bounds what is read of an answer. A ConfigMap has at most 1 MiB, and JSON may need two bytes for one.
-const maxAnswer = 4 << 20
+// maxAnswer bounds what is read of an answer. A ConfigMap has at most 1 MiB, and JSON may need six bytes for one.
+const maxAnswer = 8 << 20
 
 // errNotFound is the API server's 404.
 var errNotFound = errors.New("not found")

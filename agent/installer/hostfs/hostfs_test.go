@@ -155,6 +155,18 @@ func TestALockLeavesNothingBehind(t *testing.T) {
 	require.Empty(t, h.names(t))
 }
 
+func TestAnothersLockIsNotTakenAway(t *testing.T) {
+	h := newFS(t)
+	unlock, err := h.Lock(t.Context(), "/bin/lock")
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(h.Path("/bin/lock"))) // by hand
+	again, err := h.Lock(t.Context(), "/bin/lock")
+	require.NoError(t, err)
+	unlock()
+	require.Equal(t, []string{"lock"}, h.names(t))
+	again()
+}
+
 // A waiter may have the file open that the one before it removes: then it holds a lock on nothing.
 func TestALockIsHeldByOne(t *testing.T) {
 	h := newFS(t)

@@ -28,7 +28,7 @@ func (h FS) Lock(ctx context.Context, path string) (unlock func(), err error) {
 			return nil, fmt.Errorf("locking %s: %w", path, err)
 		}
 		if f != nil {
-			return func() { _ = errors.Join(os.Remove(f.Name()), f.Close()) }, nil
+			return func() { h.unlock(f) }, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -52,6 +52,13 @@ func (h FS) tryLock(path string) (*os.File, error) {
 		err = nil
 	}
 	return nil, errors.Join(err, f.Close())
+}
+
+func (h FS) unlock(f *os.File) {
+	if sameFile(f) { // else somebody took it away by hand, and what is there may be another's
+		_ = os.Remove(f.Name())
+	}
+	_ = f.Close()
 }
 
 // sameFile says that an open file is still what its name stands for.
