@@ -2,6 +2,8 @@ package child
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
+	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
 
 // served is what a connection keeps in memory.
@@ -53,7 +56,25 @@ func watchPlaced(ctx context.Context, c cache.Cache, key ClusterKey, notify Plac
 	return nil
 }
 
-// stripConfigMap keeps the one key that is ours.
+// HashText is what is remembered of the text in a ConfigMap.
+func HashText(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// only are the labels of these keys.
+func only(labels map[string]string, keys ...string) map[string]string {
+	kept := map[string]string{}
+	for _, key := range keys {
+		if value, there := labels[key]; there {
+			kept[key] = value
+		}
+	}
+	return kept
+}
+
+// stripConfigMap keeps a hash of the one key that is ours. Whoever may write ConfigMaps on the child would otherwise fill the memory that all child
+// clusters share.
 func stripConfigMap(obj any) (any, error) {
 	configMap, ok := obj.(*corev1.ConfigMap)
 	if !ok {
@@ -61,8 +82,9 @@ func stripConfigMap(obj any) (any, error) {
 	}
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: configMap.Namespace, Name: configMap.Name, UID: configMap.UID, ResourceVersion: configMap.ResourceVersion, Labels: configMap.Labels,
+			Namespace: configMap.Namespace, Name: configMap.Name, UID: configMap.UID, ResourceVersion: configMap.ResourceVersion,
+			Labels: only(configMap.Labels, reclaim.LabelProjectedBy, v1alpha1.ScheduledMachineLabel),
 		},
-		Data: map[string]string{reclaim.ConfigKey: configMap.Data[reclaim.ConfigKey]}, Immutable: configMap.Immutable,
+		Data: map[string]string{reclaim.ConfigKey: HashText(configMap.Data[reclaim.ConfigKey])},
 	}, nil
 }

@@ -86,8 +86,26 @@ func (a action) applyNamespace(ctx context.Context, c client.Client) error {
 	return c.Apply(ctx, namespace, FieldManager)
 }
 
-// applyConfigMap insists: the name is ours, and who edited it by hand is overruled.
+// applyConfigMap insists: the name is ours, and who edited it by hand is overruled. One that cannot be applied onto, being immutable or full of
+// something else, is replaced.
 func (a action) applyConfigMap(ctx context.Context, c client.Client, mark string) error {
+	err := a.applyConfigMapOnto(ctx, c, mark)
+	if !apierrors.IsInvalid(err) || child.Moved(err) {
+		return err
+	}
+	there := &corev1.ConfigMap{}
+	if err := c.Get(ctx, client.ObjectKey{Namespace: reclaim.Namespace, Name: reclaim.ConfigMapName(a.node)}, there); err != nil {
+		return err
+	}
+	uid := there.UID
+	if err := c.Delete(ctx, there, client.Preconditions{UID: &uid}); err != nil {
+		return err
+	}
+	a.uid = ""
+	return a.applyConfigMapOnto(ctx, c, mark)
+}
+
+func (a action) applyConfigMapOnto(ctx context.Context, c client.Client, mark string) error {
 	configMap := apply.ConfigMap(reclaim.ConfigMapName(a.node), reclaim.Namespace).
 		WithLabels(map[string]string{reclaim.LabelProjectedBy: mark, v1alpha1.ScheduledMachineLabel: a.machine}).
 		WithData(map[string]string{reclaim.ConfigKey: a.text})

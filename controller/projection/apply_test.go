@@ -1,6 +1,7 @@
 package projection
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -8,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
@@ -20,6 +22,7 @@ func TestWritesOnARealAPIServer(t *testing.T) {
 	require.NoError(t, err)
 	t.Run("none reaches another object than the planned one", func(t *testing.T) { noneMisses(t, admin) })
 	t.Run("all are under one field manager, and taken off", func(t *testing.T) { allComeOff(t, admin) })
+	t.Run("a ConfigMap that cannot be applied onto is replaced", func(t *testing.T) { stubbornIsReplaced(t, admin) })
 	t.Run("a mark that was taken off does not leave the label behind", func(t *testing.T) { unmarkedComesOff(t, admin) })
 }
 
@@ -79,6 +82,23 @@ func allComeOff(t *testing.T, admin client.Client) {
 	require.Equal(t, untouched.Labels, node.Labels)
 	require.Equal(t, map[string]string{"example.org/x": "y"}, node.Annotations)
 	require.True(t, apierrors.IsNotFound(admin.Get(ctx, client.ObjectKeyFromObject(configMap), configMap)))
+}
+
+// stubbornIsReplaced: whoever may write there could otherwise have the agent take another list.
+func stubbornIsReplaced(t *testing.T, admin client.Client) {
+	t.Helper()
+	for name, fill := range map[string]func(*corev1.ConfigMap){
+		"immutable": func(c *corev1.ConfigMap) { c.Data, c.Immutable = map[string]string{reclaim.ConfigKey: "match_commands = []"}, ptr.To(true) },
+		"binary":    func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{reclaim.ConfigKey: []byte("x")} },
+		"full":      func(c *corev1.ConfigMap) { c.Data = map[string]string{"x": strings.Repeat("x", 1<<20)} },
+	} {
+		there := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: reclaim.Namespace, Name: reclaim.ConfigMapName(name)}}
+		fill(there)
+		require.NoError(t, admin.Create(t.Context(), there))
+		require.NoError(t, action{verb: applyConfig, node: name, machine: name, text: "match_commands = ['java']"}.run(t.Context(), admin, mark), name)
+		require.NoError(t, admin.Get(t.Context(), client.ObjectKeyFromObject(there), there))
+		require.Equal(t, map[string]string{reclaim.ConfigKey: "match_commands = ['java']"}, there.Data, name)
+	}
 }
 
 // unmarkedComesOff, and beside it an administrator's label stays: the API server knows whose each is.

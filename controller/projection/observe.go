@@ -21,7 +21,7 @@ import (
 // wishes are those of all ScheduledMachines that name a child cluster. Without a connection no Node is known.
 func (r *Reconciler) wishes(ctx context.Context, key child.ClusterKey, connection *child.Connection) ([]wish, error) {
 	var all v1alpha1.ScheduledMachineList
-	if err := r.Client.List(ctx, &all, client.InNamespace(key.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &all, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing ScheduledMachines in %s: %w", key.Namespace, err)
 	}
 	machines, err := machine.List(ctx, r.Client, r.Version, key.Namespace)

@@ -6,10 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/child"
 )
 
 // wish is what one ScheduledMachine wants of its child cluster.
@@ -111,11 +111,7 @@ func (o *observed) projected(w wish) []action {
 	}
 	var actions []action
 	there := o.configs[reclaim.ConfigMapName(w.node.Name)]
-	if there == nil || there.Data[reclaim.ConfigKey] != w.list.text || there.Labels[v1alpha1.ScheduledMachineLabel] != w.sm.Name {
-		if there != nil && ptr.Deref(there.Immutable, false) { // somebody else's doing, and there is no way back from it
-			actions = append(actions, action{verb: deleteConfig, node: w.node.Name, uid: there.UID})
-			there = nil
-		}
+	if there == nil || there.Data[reclaim.ConfigKey] != child.HashText(w.list.text) || there.Labels[v1alpha1.ScheduledMachineLabel] != w.sm.Name {
 		actions = append(actions, action{verb: applyConfig, node: w.node.Name, uid: uidOf(there), machine: w.sm.Name, text: w.list.text})
 	}
 	label, labelled := w.node.Labels[reclaim.LabelAgent]
@@ -148,18 +144,9 @@ func (o *observed) marked() []string {
 func (o *observed) withdrawn(name string) []action {
 	var actions []action
 	there := o.configs[reclaim.ConfigMapName(name)]
-	if node := o.nodes[name]; node != nil && o.mayRelease(node, there) {
-		for _, step := range []struct {
-			verb verb
-			due  bool
-		}{
-			{releaseLabel, node.Labels[reclaim.LabelAgent] != ""},
-			{clearState, node.Annotations[reclaim.AnnotationAgentState] != ""},
-			{releaseNode, true},
-		} {
-			if step.due {
-				actions = append(actions, action{verb: step.verb, node: name, uid: node.UID})
-			}
+	if node := o.nodes[name]; node != nil {
+		for _, v := range o.released(node, there) {
+			actions = append(actions, action{verb: v, node: name, uid: node.UID})
 		}
 	}
 	if there != nil && o.ours(there) {
@@ -168,14 +155,20 @@ func (o *observed) withdrawn(name string) []action {
 	return actions
 }
 
-// mayRelease says that what is on a Node may be ours. When somebody has taken the mark off, the ConfigMap still says so, and of the label the
-// API server knows whose it is: another's stays.
-func (o *observed) mayRelease(node *corev1.Node, configMap *corev1.ConfigMap) bool {
-	mark, marked := node.Annotations[reclaim.LabelProjectedBy]
-	if marked {
-		return mark == o.mark
+// released is what takes off a Node what may be ours. When somebody has taken the mark off, or put another in its place, the ConfigMap still says
+// so, and of the label the API server knows whose it is: another's stays.
+func (o *observed) released(node *corev1.Node, configMap *corev1.ConfigMap) []verb {
+	labelled, stated := node.Labels[reclaim.LabelAgent] != "", node.Annotations[reclaim.AnnotationAgentState] != ""
+	var verbs []verb
+	switch mark, marked := node.Annotations[reclaim.LabelProjectedBy]; {
+	case marked && mark == o.mark && labelled:
+		verbs = []verb{releaseLabel, clearState, releaseNode}
+	case marked && mark == o.mark:
+		verbs = []verb{clearState, releaseNode}
+	case configMap != nil && o.ours(configMap) && labelled:
+		verbs = []verb{releaseNode, clearState}
 	}
-	return configMap != nil && o.ours(configMap) && node.Labels[reclaim.LabelAgent] != ""
+	return slices.DeleteFunc(verbs, func(v verb) bool { return v == clearState && !stated })
 }
 
 func uidOf(configMap *corev1.ConfigMap) types.UID {

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
+	"5spot.finos.org/node-reclaim/controller/child"
 )
 
 const mark = "0123456789abcdef"
@@ -48,13 +48,8 @@ func configFor(node, by, text string) *corev1.ConfigMap {
 			Name: reclaim.ConfigMapName(node), UID: types.UID("uid-of-config-" + node),
 			Labels: map[string]string{reclaim.LabelProjectedBy: by, v1alpha1.ScheduledMachineLabel: node},
 		},
-		Data: map[string]string{reclaim.ConfigKey: text},
+		Data: map[string]string{reclaim.ConfigKey: child.HashText(text)}, // as it is remembered
 	}
-}
-
-func immutable(configMap *corev1.ConfigMap) *corev1.ConfigMap {
-	configMap.Immutable = ptr.To(true)
-	return configMap
 }
 
 func see(objects ...any) *observed {
@@ -120,8 +115,6 @@ func TestPlanForAMachineThatAsks(t *testing.T) {
 		"all is there":     {see(labelled("ws-1"), configFor("ws-1", mark, java)), []string{}},
 		"another list":     {see(labelled("ws-1"), configFor("ws-1", mark, "")), []string{"applying the ConfigMap ws-1 (uid-of-config-ws-1)."}},
 		"no ConfigMap":     {see(labelled("ws-1")), []string{"applying the ConfigMap ws-1 ()."}},
-		"an immutable ConfigMap": {see(labelled("ws-1"), immutable(configFor("ws-1", mark, ""))),
-			[]string{"deleting the ConfigMap ws-1 (uid-of-config-ws-1). applying the ConfigMap ws-1 ()."}},
 		"no label": {see(nodeNamed("ws-1", markedBy(mark)), configFor("ws-1", mark, java)),
 			[]string{"labelling the Node ws-1 (uid-of-ws-1)."}},
 		"an administrator's label": {see(nodeNamed("ws-1", label("enabled")), configFor("ws-1", mark, java)),
@@ -167,10 +160,10 @@ func TestPlanForWhatNobodyAsksFor(t *testing.T) {
 		"only a mark":      {see(nodeNamed("ws-1", markedBy(mark))), []string{"taking our mark off the Node ws-1 (uid-of-ws-1)."}},
 		"an unmarked Node": {see(nodeNamed("ws-1", label("enabled"), annotated(reclaim.AnnotationAgentState, "{}"))), []string{}},
 		"the mark was taken off": {see(nodeNamed("ws-1", label("enabled")), configFor("ws-1", mark, "")),
-			[]string{"taking the label off the Node ws-1 (uid-of-ws-1). taking our mark off the Node ws-1 (uid-of-ws-1). " +
-				"deleting the ConfigMap ws-1 (uid-of-config-ws-1)."}},
-		"another's mark over our ConfigMap": {see(nodeNamed("ws-1", label("enabled"), markedBy("another")), configFor("ws-1", mark, "")),
-			[]string{"deleting the ConfigMap ws-1 (uid-of-config-ws-1)."}},
+			[]string{"taking our mark off the Node ws-1 (uid-of-ws-1). deleting the ConfigMap ws-1 (uid-of-config-ws-1)."}},
+		"another's mark over our ConfigMap": {see(nodeNamed("ws-1", label("enabled"), markedBy("another"), annotated(reclaim.AnnotationAgentState, "{}")),
+			configFor("ws-1", mark, "")), []string{"taking our mark off the Node ws-1 (uid-of-ws-1). clearing the agent's state on the Node ws-1 (uid-of-ws-1). " +
+			"deleting the ConfigMap ws-1 (uid-of-config-ws-1)."}},
 		"another's Node":      {see(nodeNamed("ws-1", label("enabled"), markedBy("another"))), []string{}},
 		"another's ConfigMap": {see(configFor("ws-1", "another", "")), []string{}},
 	} {

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
@@ -33,17 +33,28 @@ func ejecting(sm *v1alpha1.ScheduledMachine) bool {
 	return sm.Status.Reclaim.Holds() && !sm.Status.Reclaim.Complete()
 }
 
+// same leaves out since when: that follows from the status.
+func same(before, condition *metav1.Condition) bool {
+	if before == nil || condition == nil {
+		return before == condition
+	}
+	is := *condition
+	is.LastTransitionTime = before.LastTransitionTime
+	return is == *before
+}
+
 // condition patches the conditions alone, and only on the very object that was read: others write their parts of the status.
 func (r *Reconciler) condition(ctx context.Context, w wish, seen *observed, unreachable error) error {
-	changed := w.sm.DeepCopy()
 	before := meta.FindStatusCondition(w.sm.Status.Conditions, v1alpha1.ConditionAgentReady)
-	if condition := w.agentReady(seen, unreachable, before); condition != nil {
+	condition := w.agentReady(seen, unreachable, before)
+	if same(before, condition) { // of nearly all machines in nearly every pass
+		return nil
+	}
+	changed := w.sm.DeepCopy()
+	if condition != nil {
 		meta.SetStatusCondition(&changed.Status.Conditions, *condition)
 	} else {
 		meta.RemoveStatusCondition(&changed.Status.Conditions, v1alpha1.ConditionAgentReady)
-	}
-	if equality.Semantic.DeepEqual(changed.Status, w.sm.Status) {
-		return nil
 	}
 	return r.Client.Status().Patch(ctx, changed, client.MergeFromWithOptions(w.sm, client.MergeFromWithOptimisticLock{}))
 }

@@ -27,7 +27,7 @@ import (
 )
 
 // gather is how long a change waits for others to be seen together with it, and for an emergency to be served first.
-const gather = 50 * time.Millisecond
+const gather = 200 * time.Millisecond
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
