@@ -18,6 +18,9 @@ const (
 	// spec.infrastructureSpec said when they were made. Where it says something else by now, and there is no Machine yet, they are made anew. An
 	// object without it stays as it is.
 	TemplateHashAnnotation = "5spot.finos.org/template-hash"
+	// SystemHostnameAnnotation is on the Machine; it says whether the host was told to keep its name for its Node when the Machine was made
+	// ("true" or "false"). What the spec says by now counts for the next Machine.
+	SystemHostnameAnnotation = "5spot.finos.org/system-hostname"
 	// ReleaseAnnotation on a ScheduledMachine ends the hold after a reclaim when its value is status.reclaim.id.
 	ReleaseAnnotation = "5spot.finos.org/release"
 )

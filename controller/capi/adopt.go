@@ -23,7 +23,7 @@ func BringOver(object *unstructured.Unstructured, sm *v1alpha1.ScheduledMachine)
 	object.SetOwnerReferences(refs)
 	marked := newObject(sm, object.GroupVersionKind())
 	if object.GroupVersionKind().GroupKind() == (schema.GroupKind{Group: Group, Kind: "Machine"}) {
-		marked.SetAnnotations(merge(marked.GetAnnotations(), undrained()))
+		marked.SetAnnotations(merge(marked.GetAnnotations(), asMade(sm)))
 	}
 	object.SetLabels(merge(object.GetLabels(), marked.GetLabels()))
 	object.SetAnnotations(merge(object.GetAnnotations(), marked.GetAnnotations()))

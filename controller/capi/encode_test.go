@@ -52,7 +52,7 @@ func TestMachineWithoutTemplate(t *testing.T) {
 	sm.Spec.MachineTemplate = nil
 	machine := Machine(sm, V1Beta2)
 	require.Len(t, machine.GetLabels(), 2)
-	require.Len(t, machine.GetAnnotations(), 3)
+	require.Len(t, machine.GetAnnotations(), 4)
 	require.NotContains(t, machine.Object["spec"], "version")
 }
 

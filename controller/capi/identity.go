@@ -21,7 +21,7 @@ func NodeName(sm *v1alpha1.ScheduledMachine, machine *unstructured.Unstructured,
 	if !ok || name == machine.GetName() {
 		return name, nil
 	}
-	if !UsesSystemHostname(sm) {
+	if !KeepsHostname(sm, machine) {
 		return "", &MismatchError{fmt.Sprintf("Machine %s is mapped to Node %s, which has another name; nothing is done to that Node until Machine.status.nodeRef is right",
 			machine.GetName(), name)}
 	}

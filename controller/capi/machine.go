@@ -2,6 +2,7 @@ package capi
 
 import (
 	"maps"
+	"strconv"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,7 +22,7 @@ func Machine(sm *v1alpha1.ScheduledMachine, version Version) *unstructured.Unstr
 	}
 	machine := newObject(sm, version.MachineKind())
 	machine.SetLabels(merge(template.Labels, machine.GetLabels()))
-	machine.SetAnnotations(merge(template.Annotations, machine.GetAnnotations(), undrained()))
+	machine.SetAnnotations(merge(template.Annotations, machine.GetAnnotations(), asMade(sm)))
 	machine.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: v1alpha1.GroupVersion.String(),
 		Kind:       "ScheduledMachine",
@@ -32,9 +33,12 @@ func Machine(sm *v1alpha1.ScheduledMachine, version Version) *unstructured.Unstr
 	return machine
 }
 
-// undrained are the annotations with which CAPI leaves draining to us.
-func undrained() map[string]string {
-	return map[string]string{ExcludeDrainAnnotation: "true", ExcludeVolumeDetachAnnotation: "true"}
+// asMade are the annotations with which CAPI leaves draining to us, and the one that says what the Node is named after.
+func asMade(sm *v1alpha1.ScheduledMachine) map[string]string {
+	return map[string]string{
+		ExcludeDrainAnnotation: "true", ExcludeVolumeDetachAnnotation: "true",
+		v1alpha1.SystemHostnameAnnotation: strconv.FormatBool(UsesSystemHostname(sm)),
+	}
 }
 
 // machineSpec bounds CAPI's attempts to delete the Node, in which it would otherwise persist for ever where no webhook of its own

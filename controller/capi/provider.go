@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +28,15 @@ func UsesSystemHostname(sm *v1alpha1.ScheduledMachine) bool {
 	spec, err := specOf(sm.Spec.BootstrapSpec, "spec.bootstrapSpec")
 	uses, _ := spec["useSystemHostname"].(bool)
 	return err == nil && uses
+}
+
+// KeepsHostname says the same of a Machine as it was made: its host does not follow a spec that was changed since. Where it does not say, as one of
+// an earlier version, the spec does.
+func KeepsHostname(sm *v1alpha1.ScheduledMachine, machine *unstructured.Unstructured) bool {
+	if made, err := strconv.ParseBool(machine.GetAnnotations()[v1alpha1.SystemHostnameAnnotation]); err == nil {
+		return made
+	}
+	return UsesSystemHostname(sm)
 }
 
 func provided(sm *v1alpha1.ScheduledMachine, template v1alpha1.ObjectTemplate, path string) (*unstructured.Unstructured, error) {

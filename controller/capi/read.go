@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 )
@@ -41,6 +42,25 @@ func BootstrapName(machine *unstructured.Unstructured) string {
 // InfrastructureName is the name of the infrastructure object that a Machine refers to.
 func InfrastructureName(machine *unstructured.Unstructured) string {
 	return text(machine, "spec", "infrastructureRef", "name")
+}
+
+// BootstrapKind is the kind of that object; the version is left to the caller.
+func BootstrapKind(machine *unstructured.Unstructured) schema.GroupKind {
+	return kindOf(machine, "spec", "bootstrap", "configRef")
+}
+
+// InfrastructureKind is the kind of that object; the version is left to the caller.
+func InfrastructureKind(machine *unstructured.Unstructured) schema.GroupKind {
+	return kindOf(machine, "spec", "infrastructureRef")
+}
+
+func kindOf(machine *unstructured.Unstructured, ref ...string) schema.GroupKind {
+	at := func(field string) string { return text(machine, append(slices.Clone(ref), field)...) }
+	group := at("apiGroup")
+	if group == "" {
+		group, _, _ = strings.Cut(at("apiVersion"), "/")
+	}
+	return schema.GroupKind{Group: group, Kind: at("kind")}
 }
 
 // BootstrapDataReady says that a Machine has its bootstrap data. Deleted before that, it would leave its infrastructure object behind

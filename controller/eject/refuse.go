@@ -1,6 +1,7 @@
 package eject
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -38,7 +39,7 @@ func (r *Reconciler) postpone(ctx context.Context, s *scope, f finding) error {
 
 // refuse says, once for each request, that it is not acted on and why. The condition says so for as long as the request is there.
 func (r *Reconciler) refuse(ctx context.Context, s *scope, f finding, why refusal) error {
-	note := fmt.Sprintf("Node %s asked to leave (%s), but %s", f.node.Name, f.request.Reason, why.because)
+	note := fmt.Sprintf("Node %s asked to leave (%s), but %s", f.node.Name, cmp.Or(f.request.Reason, "it gave no reason"), why.because)
 	if err := r.warn(ctx, s.sm, record(s.sm, f).ID+"."+string(why.outcome), why.reason, note); err != nil {
 		return err
 	}

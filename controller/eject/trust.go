@@ -35,11 +35,11 @@ func (r *Reconciler) distrust(ctx context.Context, s *scope) error {
 // whole namespace in each pass is what a hundred removals at once would spend most of their time on.
 func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (bool, error) {
 	removal := removalOf(&sm.Status)
-	if removal.NodeName == "" || removal.NodeName != sm.Name && !capi.UsesSystemHostname(sm) {
+	if removal.NodeName == "" {
 		return false, nil
 	}
-	all, err := r.claimants(ctx, sm)
-	if err != nil {
+	all, own, err := r.claimants(ctx, sm)
+	if err != nil || removal.NodeName != sm.Name && !keepsHostname(sm, own) {
 		return false, err
 	}
 	known := removal.NodeName == sm.Name || removal != sm.Status.Termination
@@ -54,18 +54,26 @@ func (r *Reconciler) ours(ctx context.Context, sm *v1alpha1.ScheduledMachine) (b
 	return known, nil
 }
 
-// claimants are the Machines that could claim a Node of this one's.
-func (r *Reconciler) claimants(ctx context.Context, sm *v1alpha1.ScheduledMachine) ([]unstructured.Unstructured, error) {
+// claimants are the Machines that could claim a Node of this one's, and among them the one of its name, if there is one.
+func (r *Reconciler) claimants(ctx context.Context, sm *v1alpha1.ScheduledMachine) (all []unstructured.Unstructured, own *unstructured.Unstructured, err error) {
 	cached, err := machine.List(ctx, r.Client, r.Version, sm.Namespace)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	all := slices.DeleteFunc(cached, func(m unstructured.Unstructured) bool { return m.GetName() == sm.Name })
-	own, err := machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
+	all = slices.DeleteFunc(cached, func(m unstructured.Unstructured) bool { return m.GetName() == sm.Name })
+	own, err = machine.Get(ctx, r.Live, r.Version, client.ObjectKeyFromObject(sm))
 	if own != nil {
 		all = append(all, *own)
 	}
-	return all, err
+	return all, own, err
+}
+
+// keepsHostname goes by the spec once there is no Machine of ours any more that says how it was made.
+func keepsHostname(sm *v1alpha1.ScheduledMachine, own *unstructured.Unstructured) bool {
+	if own == nil || !capi.OwnedBy(own, sm) {
+		return capi.UsesSystemHostname(sm)
+	}
+	return capi.KeepsHostname(sm, own)
 }
 
 // ownMachine is the Machine of the record, if it is there and was made for this ScheduledMachine, or nil.

@@ -27,12 +27,12 @@ func Get(ctx context.Context, c client.Reader, version capi.Version, name types.
 	return machine, nil
 }
 
-// List are the Machines of a namespace.
+// List are the Machines of a namespace. From a cache they are not to be changed.
 func List(ctx context.Context, c client.Reader, version capi.Version, namespace string) ([]unstructured.Unstructured, error) {
 	kind := version.MachineKind()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-	if err := c.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := c.List(ctx, list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing Machines in %s: %w", namespace, err)
 	}
 	return list.Items, nil

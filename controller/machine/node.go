@@ -14,7 +14,7 @@ import (
 // elsewhere nobody else can claim the Node.
 func NodeName(ctx context.Context, c client.Reader, version capi.Version, sm *v1alpha1.ScheduledMachine, own *unstructured.Unstructured) (string, error) {
 	var all []unstructured.Unstructured
-	if capi.UsesSystemHostname(sm) {
+	if capi.KeepsHostname(sm, own) {
 		var err error
 		if all, err = List(ctx, c, version, own.GetNamespace()); err != nil {
 			return "", err

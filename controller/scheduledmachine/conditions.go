@@ -28,7 +28,7 @@ func unknown(reason, message string) verdict {
 
 func (s *scope) set(kind string, v verdict) {
 	meta.SetStatusCondition(&s.sm.Status.Conditions, metav1.Condition{
-		Type: kind, Status: v.status, Reason: v.reason, Message: v.message, ObservedGeneration: s.sm.Generation,
+		Type: kind, Status: v.status, Reason: v.reason, Message: short(v.message), ObservedGeneration: s.sm.Generation,
 	})
 }
 

@@ -116,5 +116,9 @@ func (s *scope) machineOwns(object *unstructured.Unstructured) bool {
 
 // dropFinalizers is the command that lets an object go as it is.
 func (s *scope) dropFinalizers(kind, name string) string {
-	return fmt.Sprintf(`kubectl -n %s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, s.sm.Namespace, kind, name)
+	return dropFinalizers(s.sm.Namespace, kind, name)
+}
+
+func dropFinalizers(namespace, kind, name string) string {
+	return fmt.Sprintf(`kubectl -n %s patch %s %s --type=merge -p '{"metadata":{"finalizers":null}}'`, namespace, kind, name)
 }

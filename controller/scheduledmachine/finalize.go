@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -41,9 +42,9 @@ func (r *Reconciler) deleteLeftovers(ctx context.Context, s *scope) error {
 
 func (r *Reconciler) deleteOurs(ctx context.Context, s *scope, object *unstructured.Unstructured) error {
 	there, err := r.ours(ctx, s, object)
-	if err != nil || there == nil {
+	if err != nil || there == nil || metav1.GetControllerOf(there) != nil {
 		return err
 	}
-	uid := there.GetUID()
-	return client.IgnoreNotFound(r.Client.Delete(ctx, there, client.Preconditions{UID: &uid}))
+	uid, version := there.GetUID(), there.GetResourceVersion()
+	return client.IgnoreNotFound(r.Client.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version}))
 }

@@ -21,9 +21,11 @@ type notice struct {
 
 // wait says what the shutdown waits for.
 func (s *scope) wait(reason, format string, args ...any) {
-	message := fmt.Sprintf(format, args...)
-	s.notice = &notice{reason: reason, message: strings.ToValidUTF8(message[:min(len(message), noticeLimit)], "")}
+	s.notice = &notice{reason: reason, message: short(fmt.Sprintf(format, args...))}
 }
+
+// short cuts a text that may hold others', a webhook's for example, to what the API server stores.
+func short(text string) string { return strings.ToValidUTF8(text[:min(len(text), noticeLimit)], "") }
 
 // stuck says what the shutdown waits for, when only a person can end that.
 func (s *scope) stuck(reason, format string, args ...any) {

@@ -103,7 +103,7 @@ func emptyCluster(version capi.Version) *unstructured.Unstructured {
 // Reconcile takes one ScheduledMachine a step towards where it should be. Waiting is a requeue, never a blocked worker.
 func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachine) (result ctrl.Result, err error) {
 	if sm.DeletionTimestamp == nil && controllerutil.AddFinalizer(sm, v1alpha1.Finalizer) {
-		return ctrl.Result{}, r.Client.Update(ctx, sm) // its own watch event comes back for the rest
+		return r.claim(ctx, sm)
 	}
 	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
 	defer func() { err = errors.Join(err, r.save(ctx, s)) }()
@@ -126,6 +126,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, sm *v1alpha1.ScheduledMachin
 		return ctrl.Result{}, s.fault
 	}
 	return ctrl.Result{RequeueAfter: s.wakeAfter(), Priority: new(priority.Of(sm))}, s.taintErr
+}
+
+// claim stores the finalizer; its own watch event comes back for the rest.
+func (r *Reconciler) claim(ctx context.Context, sm *v1alpha1.ScheduledMachine) (ctrl.Result, error) {
+	s := &scope{sm: sm, before: sm.DeepCopy(), now: r.Now()}
+	err := r.Client.Update(ctx, sm.DeepCopy())
+	if !refused(err) {
+		return ctrl.Result{}, err
+	}
+	s.fault = &Fault{Reason: v1alpha1.ReasonRefused, Message: "storing the finalizer: " + err.Error()}
+	s.conclude()
+	return ctrl.Result{RequeueAfter: faultRetry}, r.save(ctx, s)
 }
 
 func key(sm *v1alpha1.ScheduledMachine) types.NamespacedName { return client.ObjectKeyFromObject(sm) }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
@@ -45,6 +46,8 @@ type scope struct {
 	broughtOverErr error
 	// drained is how this Node's drain ended; empty while it has not.
 	drained metrics.Drain
+	// leaving says which object of an earlier Machine a new one waits for.
+	leaving string
 	// notice is what a shutdown waits for, if there is one.
 	notice *notice
 	// wake is when something has to be looked at again that no watch tells of; 0: never.
@@ -107,17 +110,18 @@ func (s *scope) clusterLeaves() bool {
 // readMachine finds the Machine of our name. One that somebody else made is never touched.
 func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 	found, err := machine.Get(ctx, r.Client, r.Version, key(s.sm))
-	if err != nil || found == nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if capi.OwnedBy(found, s.sm) {
+	case found != nil && capi.OwnedBy(found, s.sm):
 		s.machine = found
 		return nil
-	}
-	if s.deleting() {
+	case s.deleting():
 		return nil
+	case found != nil:
+		return foreign("Machine", s.sm)
 	}
-	return foreign("Machine", s.sm)
+	return r.notElsewhere(ctx, s)
 }
 
 // bootstrap is the bootstrap object to look for: the one that the Machine refers to, whose name was another's choice if the earlier version in Rust
@@ -125,7 +129,7 @@ func (r *Reconciler) readMachine(ctx context.Context, s *scope) error {
 func (s *scope) bootstrap() (*unstructured.Unstructured, error) {
 	object, err := capi.Bootstrap(s.sm)
 	if err == nil && s.machine != nil {
-		object.SetName(cmp.Or(capi.BootstrapName(s.machine), object.GetName()))
+		referredTo(object, capi.BootstrapName(s.machine), capi.BootstrapKind(s.machine))
 	}
 	return object, err
 }
@@ -134,9 +138,17 @@ func (s *scope) bootstrap() (*unstructured.Unstructured, error) {
 func (s *scope) infrastructure() (*unstructured.Unstructured, error) {
 	object, err := capi.Infrastructure(s.sm)
 	if err == nil && s.machine != nil {
-		object.SetName(cmp.Or(capi.InfrastructureName(s.machine), object.GetName()))
+		referredTo(object, capi.InfrastructureName(s.machine), capi.InfrastructureKind(s.machine))
 	}
 	return object, err
+}
+
+// referredTo makes an object the one that a Machine refers to. Its kind may have been changed in the spec since; of the version a Machine may say nothing.
+func referredTo(object *unstructured.Unstructured, name string, kind schema.GroupKind) {
+	object.SetName(cmp.Or(name, object.GetName()))
+	if is := object.GroupVersionKind(); kind.Kind != "" && kind != is.GroupKind() {
+		object.SetGroupVersionKind(kind.WithVersion(is.Version))
+	}
 }
 
 func (s *scope) deleting() bool { return s.sm.DeletionTimestamp != nil }

@@ -2,7 +2,9 @@ package scheduledmachine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -69,9 +71,6 @@ func (r *Reconciler) create(ctx context.Context, s *scope) error {
 	if taken, err := machine.Get(ctx, r.Live, r.Version, key(s.sm)); err != nil || taken != nil {
 		return err // the cache will say so, too
 	}
-	if err := r.notElsewhere(ctx, s); err != nil {
-		return err
-	}
 	if same, err := r.stillSo(ctx, s); err != nil || !same {
 		return err
 	}
@@ -119,7 +118,7 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 	if err == nil {
 		return true, nil
 	}
-	if meta.IsNoMatchError(err) {
+	if meta.IsNoMatchError(err) || isUnserved(err) {
 		return false, &Fault{Reason: v1alpha1.ReasonKindNotServed, Message: "the management cluster does not serve " +
 			object.GroupVersionKind().String() + "; install its provider or correct apiVersion and kind"}
 	}
@@ -136,21 +135,46 @@ func (r *Reconciler) ensure(ctx context.Context, s *scope, object *unstructured.
 	if !capi.OwnedBy(there, s.sm) {
 		return false, foreign(object.GetKind(), s.sm)
 	}
-	if there.GetDeletionTimestamp() != nil {
+	switch owner := metav1.GetControllerOf(there); {
+	case there.GetDeletionTimestamp() != nil:
+		s.leaving = describeLeaving(there, s.now)
 		return false, nil
-	}
-	if capi.Outdated(there, object) && metav1.GetControllerOf(there) == nil { // with one, a Machine has come up meanwhile
-		return r.replace(ctx, s, there, object)
+	case owner == nil && capi.Outdated(there, object), owner != nil && owner.Kind == "Machine" && owner.Name == s.sm.Name:
+		return r.replace(ctx, s, there, object) // there is no Machine: a controller of that name is one that is gone, and takes the object along
 	}
 	return true, nil
 }
 
-// replace makes an object anew whose template was corrected before the Machine came up; nobody works with it yet. What changed since it was read,
+// isUnserved: the kind was there when the client learned what there is, and is not any more.
+func isUnserved(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return apierrors.IsNotFound(err) && errors.As(err, &status) && (status.Status().Details == nil || status.Status().Details.Kind != "namespaces")
+}
+
+// describeLeaving says what a new object waits for, and for long, what a person can do.
+func describeLeaving(object *unstructured.Unstructured, now time.Time) string {
+	since := object.GetDeletionTimestamp().Time
+	text := fmt.Sprintf("%s %s of the Machine before is being deleted since %s", object.GetKind(), object.GetName(), clock(since))
+	if finalizers := object.GetFinalizers(); len(finalizers) > 0 {
+		text += ", and has the finalizer " + strings.Join(finalizers, ", ")
+	}
+	if now.Sub(since) > stuckAfter {
+		text += fmt.Sprintf(". Look at its conditions and at its provider's log; to give it up as it is: %s",
+			dropFinalizers(object.GetNamespace(), strings.ToLower(object.GetKind()), object.GetName()))
+	}
+	return text
+}
+
+// replace makes an object anew that is of no Machine, and of an earlier template or an earlier Machine; nobody works with it. What changed since it was read,
 // because a Machine claims it for example, is a conflict.
 func (r *Reconciler) replace(ctx context.Context, s *scope, there, object *unstructured.Unstructured) (ready bool, err error) {
 	uid, version := there.GetUID(), there.GetResourceVersion()
 	ctrl.LoggerFrom(ctx).Info("Making an object anew whose template was changed", "kind", object.GetKind())
-	if err := r.Client.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version}); client.IgnoreNotFound(err) != nil {
+	err = r.Client.Delete(ctx, there, client.Preconditions{UID: &uid, ResourceVersion: &version})
+	if refused(err) {
+		return false, &Fault{Reason: v1alpha1.ReasonRefused, Message: fmt.Sprintf("replacing %s %s: %v", object.GetKind(), object.GetName(), err)}
+	}
+	if client.IgnoreNotFound(err) != nil {
 		return false, fmt.Errorf("replacing %s %s: %w", object.GetKind(), object.GetName(), err)
 	}
 	return r.ensure(ctx, s, object)

@@ -95,7 +95,12 @@ func TestObjectIsMadeAnewWhenItsTemplateWasCorrected(t *testing.T) {
 		"of another": {`{"version":"2"}`, func(_ *keeps, u *unstructured.Unstructured) { u.SetAnnotations(nil) }, "old", false, func(err error) bool {
 			return err != nil && !retry(err)
 		}},
-		"claimed by a Machine": {`{"version":"2"}`, func(_ *keeps, u *unstructured.Unstructured) { u.SetOwnerReferences(aMachines()) }, "old", true, nil},
+		"of a Machine that is gone": {`{"version":"1"}`, func(_ *keeps, u *unstructured.Unstructured) { u.SetOwnerReferences(aMachines()) }, "new", true, nil},
+		"claimed by something else": {`{"version":"2"}`, func(_ *keeps, u *unstructured.Unstructured) {
+			refs := aMachines()
+			refs[0].Kind = "MachinePool"
+			u.SetOwnerReferences(refs)
+		}, "old", true, nil},
 		"claimed by a Machine since it was read": {`{"version":"2"}`, func(k *keeps, _ *unstructured.Unstructured) {
 			k.meanwhile = func(u *unstructured.Unstructured) { u.SetResourceVersion("8") }
 		}, "old", false, apierrors.IsConflict},

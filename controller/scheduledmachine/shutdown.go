@@ -224,8 +224,8 @@ func (r *Reconciler) stay(ctx context.Context, s *scope) error {
 	if record == nil {
 		return nil
 	}
-	if record.CordonedNodeUID != "" && s.child == nil {
-		return nil // told again when it can be reached
+	if record.CordonedNodeUID != "" && (s.child == nil || s.condition(v1alpha1.ConditionNodeIdentityMismatch).status == metav1.ConditionTrue) {
+		return nil // told again when it can be reached, and when it is known whose it is
 	}
 	if s.node != nil && s.node.UID == record.CordonedNodeUID {
 		if err := drain.Cordon(ctx, s.child, s.node, false); err != nil && !child.Moved(err) {

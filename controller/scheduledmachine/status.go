@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
 	"5spot.finos.org/node-reclaim/controller/capi"
@@ -39,6 +40,7 @@ func (r *Reconciler) save(ctx context.Context, s *scope) error {
 // conclude derives phase, refs and conditions from what the reconcile found.
 func (s *scope) conclude() {
 	if retry(s.fault) {
+		s.mention(s.fault)
 		return // an API error says nothing about the machine
 	}
 	if s.ejecting() {
@@ -56,7 +58,7 @@ func (s *scope) conclude() {
 	s.setRefs()
 	var message string
 	if s.fault != nil {
-		status.Phase, message = v1alpha1.PhaseError, s.fault.Error()
+		status.Phase, message = v1alpha1.PhaseError, short(s.fault.Error())
 	} else {
 		status.Phase, message = s.phase()
 	}
@@ -67,6 +69,17 @@ func (s *scope) conclude() {
 	if status.Message == "" {
 		status.Message = s.condition(v1alpha1.ConditionReady).message
 	}
+}
+
+// mention tells of an answer of the API server that nobody would hear of otherwise, because no phase says that anything is amiss. Conflicts are
+// everyday.
+func (s *scope) mention(err error) {
+	status := &s.sm.Status
+	if apierrors.IsConflict(err) || apierrors.ReasonForError(err) == metav1.StatusReasonUnknown || s.machine != nil || s.ejecting() {
+		return
+	}
+	status.Phase = cmp.Or(status.Phase, v1alpha1.PhasePending)
+	status.Message = short("Tried again: " + err.Error())
 }
 
 func (s *scope) setConditions(message string) {
@@ -113,7 +126,7 @@ func (s *scope) pending() string {
 	case capi.Paused(s.cluster):
 		return fmt.Sprintf("Cluster %s is paused, so no Node joins it. %s", s.sm.Spec.ClusterName, resume)
 	case s.machine == nil:
-		return "Creating the Machine"
+		return cmp.Or(s.leaving, "Creating the Machine")
 	}
 	return s.machineReady().message
 }
@@ -126,16 +139,18 @@ func (s *scope) setRefs() {
 		status.ProviderID = ""
 		return
 	}
-	bootstrap, infrastructure := s.sm.Spec.BootstrapSpec, s.sm.Spec.InfrastructureSpec
-	status.MachineRef = s.ref(s.machine.GetAPIVersion(), s.machine.GetKind(), "")
+	status.MachineRef = refTo(s.machine)
 	status.MachineRef.UID = s.machine.GetUID()
-	status.BootstrapRef = s.ref(bootstrap.APIVersion, bootstrap.Kind, capi.BootstrapName(s.machine))
-	status.InfrastructureRef = s.ref(infrastructure.APIVersion, infrastructure.Kind, capi.InfrastructureName(s.machine))
+	if bootstrap, err := s.bootstrap(); err == nil {
+		status.BootstrapRef = refTo(bootstrap)
+	}
+	if infrastructure, err := s.infrastructure(); err == nil {
+		status.InfrastructureRef = refTo(infrastructure)
+	}
 }
 
-// ref refers to an object that is named like the ScheduledMachine, if it has no other name.
-func (s *scope) ref(apiVersion, kind, name string) *corev1.ObjectReference {
-	return &corev1.ObjectReference{APIVersion: apiVersion, Kind: kind, Namespace: s.sm.Namespace, Name: cmp.Or(name, s.sm.Name)}
+func refTo(object *unstructured.Unstructured) *corev1.ObjectReference {
+	return &corev1.ObjectReference{APIVersion: object.GetAPIVersion(), Kind: object.GetKind(), Namespace: object.GetNamespace(), Name: object.GetName()}
 }
 
 // wakeAfter is the time to the next edge of the schedule, or to what a step waits for; everything else wakes us by a watch.
@@ -148,8 +163,11 @@ func (s *scope) wakeAfter() time.Duration {
 	}
 	for _, edge := range []*metav1.Time{s.sm.Status.NextActivation, s.sm.Status.NextCleanup} {
 		if edge != nil {
-			s.again(edge.Sub(s.now))
+			s.again(min(edge.Sub(s.now), lookAgain))
 		}
 	}
 	return s.wake
 }
+
+// lookAgain is the longest wait for an edge: timers do not count the time that a machine sleeps, nor by how much its clock is put forward.
+const lookAgain = 5 * time.Minute

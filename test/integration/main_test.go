@@ -89,7 +89,7 @@ func wholeRun() bool {
 }
 
 func host(address string) stubk0smotron.Host {
-	return stubk0smotron.Host{Pods: []stubk0smotron.Pods{{
+	return stubk0smotron.Host{Hostname: "desk-" + lastByte(address), Pods: []stubk0smotron.Pods{{
 		Name: "app-" + lastByte(address), Count: podsOn, Labels: map[string]string{"app": lastByte(address)},
 		ForbidEviction: !strings.HasPrefix(address, "10.0.6."),
 	}}}
