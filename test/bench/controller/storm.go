@@ -43,7 +43,7 @@ func (f *fleet) storm(ctx context.Context, _ float64) (report.Section, error) {
 		return s, err
 	}
 	s.How = fmt.Sprintf("A tenth of every cluster's Nodes annotated at once, nothing on them: what pods take to die comes on top. From the first "+
-		"annotation until a watch brings that the Machine is gone. Beside it Nodes and Machines without a ScheduledMachine, deleted by nobody but a "+
+		"annotation until a watch brings that the Machine's DELETE was accepted. Beside it Nodes and Machines without a ScheduledMachine, deleted by nobody but a "+
 		"loop, as many at a time as are annotated: %d.", writers)
 	s.Rows = []report.Row{row, peer}
 	return s, nil
@@ -59,7 +59,7 @@ func (f *fleet) aTenth() []lent {
 	return some
 }
 
-// stormRow asks for all, and says when the last Machine was gone.
+// stormRow asks for all, and says when the last Machine was deleted.
 func (f *fleet) stormRow(ctx context.Context, what string, all []lent, ask func(context.Context, lent) error) (report.Row, time.Duration, error) {
 	machines, stop, err := follow(ctx, f.admin, machineList())
 	if err != nil {
@@ -71,13 +71,13 @@ func (f *fleet) stormRow(ctx context.Context, what string, all []lent, ask func(
 		return report.Row{}, 0, err
 	}
 	asked := time.Since(began)
-	gone, err := awaitGone(ctx, machines, began, len(all))
+	deleted, err := awaitDeleted(ctx, machines, began, len(all))
 	if err != nil {
 		return report.Row{}, 0, err
 	}
-	last := report.Quantile(gone, 1)
+	last := report.Quantile(deleted, 1)
 	return report.Row{What: what, Cells: []string{
-		report.MS(report.Quantile(gone, 0)), report.MS(report.Quantile(gone, 0.5)), report.MS(last), report.MS(asked), fmt.Sprint(len(all)),
+		report.MS(report.Quantile(deleted, 0)), report.MS(report.Quantile(deleted, 0.5)), report.MS(last), report.MS(asked), fmt.Sprint(len(all)),
 	}}, last, nil
 }
 

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	kwait "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -72,6 +74,20 @@ func awaitGone(ctx context.Context, events <-chan sighting, began time.Time, n i
 		return len(all)
 	})
 	return all, err
+}
+
+// awaitDeleted says when the DELETE of each of n objects was accepted, counted from began: who has a finalizer is there for some time after it.
+func awaitDeleted(ctx context.Context, events <-chan sighting, began time.Time, n int) ([]time.Duration, error) {
+	deleted := map[types.UID]time.Duration{}
+	err := until(ctx, events, n, func(e sighting) int {
+		if object, is := e.Object.(metav1.Object); is && (object.GetDeletionTimestamp() != nil || e.Type == watch.Deleted) {
+			if _, known := deleted[object.GetUID()]; !known {
+				deleted[object.GetUID()] = e.at.Sub(began)
+			}
+		}
+		return len(deleted)
+	})
+	return slices.Collect(maps.Values(deleted)), err
 }
 
 // awaitDeleting says when the last of n pods had its deletion timestamp, counted from began.
