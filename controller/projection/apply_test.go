@@ -88,9 +88,11 @@ func allComeOff(t *testing.T, admin client.Client) {
 func stubbornIsReplaced(t *testing.T, admin client.Client) {
 	t.Helper()
 	for name, fill := range map[string]func(*corev1.ConfigMap){
-		"immutable": func(c *corev1.ConfigMap) { c.Data, c.Immutable = map[string]string{reclaim.ConfigKey: "match_commands = []"}, ptr.To(true) },
-		"binary":    func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{reclaim.ConfigKey: []byte("x")} },
-		"full":      func(c *corev1.ConfigMap) { c.Data = map[string]string{"x": strings.Repeat("x", 1<<20)} },
+		"immutable": func(c *corev1.ConfigMap) {
+			c.Data, c.Immutable = map[string]string{reclaim.ConfigKey: "match_commands = []"}, ptr.To(true)
+		},
+		"binary": func(c *corev1.ConfigMap) { c.BinaryData = map[string][]byte{reclaim.ConfigKey: []byte("x")} },
+		"full":   func(c *corev1.ConfigMap) { c.Data = map[string]string{"x": strings.Repeat("x", 1<<20)} },
 	} {
 		there := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: reclaim.Namespace, Name: reclaim.ConfigMapName(name)}}
 		fill(there)
