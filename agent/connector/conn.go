@@ -34,6 +34,8 @@ type wire interface {
 	Send(b []byte) error
 	// Receive waits until deadline; after it, it takes what is there already. from is the sender's port, 0 for the kernel.
 	Receive(b []byte, deadline time.Time) (n int, from uint32, err error)
+	// Nap lets time pass, whatever comes.
+	Nap(d time.Duration)
 	// Close ends a Receive that waits.
 	Close() error
 }
@@ -52,6 +54,7 @@ type Conn struct {
 	heard    bool
 	// draining: events were lost, and the kernel drops all new ones until the queue is empty.
 	draining bool
+	pace     pace
 }
 
 // Dial opens a feed with a receive buffer of that many bytes. Its error names what is in the way in words for an operator.
@@ -125,9 +128,9 @@ func (c *Conn) receive() (int, error) {
 	return c.take(e)
 }
 
-// patience is how long to wait: not at all while draining, so that the end of the queue is noticed.
+// patience is how long to wait: not at all where the end of the queue is to be noticed.
 func (c *Conn) patience() time.Time {
-	if c.draining {
+	if c.draining || c.pace.dense {
 		return time.Unix(1, 0)
 	}
 	return c.deadline
@@ -137,6 +140,7 @@ func (c *Conn) take(e event) (int, error) {
 	switch {
 	case e.what == whatExec:
 		c.heard = true
+		c.pace.exec(c.now())
 		return e.tgid, nil
 	case e.what == whatAck && c.awaited && e.ack == c.number+1: // others' acknowledgements come here, too
 		c.awaited = false
@@ -148,7 +152,7 @@ func (c *Conn) take(e event) (int, error) {
 	return 0, nil
 }
 
-// quiet is called when the queue is empty and the deadline has passed. It never judges by the clock alone: whoever was stopped for a
+// quiet is called when the queue is empty and patience is at its end. It never judges by the clock alone: whoever was stopped for a
 // while finds the deadline long gone and the answer in the queue.
 func (c *Conn) quiet() error {
 	switch {
@@ -158,6 +162,10 @@ func (c *Conn) quiet() error {
 			return errors.Join(ErrOverflow, c.ask())
 		}
 		return ErrOverflow
+	case c.pace.dense:
+		c.wire.Nap(gather)
+		c.pace.turn(c.now())
+		return nil
 	case c.awaited:
 		return ErrNoAck
 	case c.heard:

@@ -19,6 +19,7 @@ type script struct {
 	answers bool
 	errno   uint32
 	closed  bool
+	naps    int
 }
 
 type item struct {
@@ -50,6 +51,11 @@ func (s *script) Receive(b []byte, deadline time.Time) (int, uint32, error) {
 	i := s.queue[0]
 	s.queue = s.queue[1:]
 	return copy(b, i.b), i.from, i.err
+}
+
+func (s *script) Nap(d time.Duration) {
+	s.t = s.t.Add(d)
+	s.naps++
 }
 
 func (s *script) Close() error { s.closed = true; return nil }

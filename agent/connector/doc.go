@@ -5,7 +5,7 @@
 // namespace the kernel ignores requests, yet lets events of the host through as long as anybody else listens. The same proof is asked for
 // again whenever the feed has been silent for a while; without it Next fails, and the caller dials anew.
 //
-// The socket is a plain one of golang.org/x/sys/unix in an os.File, which brings deadlines and a Close that ends a waiting read.
+// The socket is a plain one of golang.org/x/sys/unix, read without the runtime's poller, so that events can gather while they are dense.
 // Netlink libraries are built around dumps and take messages of type DONE, which is what all events are, for the end of one.
 //
 // Kernels before 6.6 count requests to listen but take back only one with a request to ignore. There the kernel goes on making events

@@ -10,16 +10,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is the wire to the kernel.
+// socket is the wire to the kernel. It waits by itself: the runtime's poller would be woken by each message, wanted or not.
 type socket struct {
-	file     *os.File
-	raw      syscall.RawConn
-	deadline time.Time
+	// file is the socket, and wake what ends a wait for it. Both count who uses them, so that none is closed in use.
+	file, wake *os.File
+	raw, woken syscall.RawConn
 }
 
 // openSocket joins the multicast group of process events.
 func openSocket(receiveBuffer int) (*socket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.NETLINK_CONNECTOR)
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_CONNECTOR)
 	if errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, fmt.Errorf("opening the netlink socket: %w: the kernel has no connector (CONFIG_CONNECTOR)", err)
 	}
@@ -28,15 +28,20 @@ func openSocket(receiveBuffer int) (*socket, error) {
 	}
 	file := os.NewFile(uintptr(fd), "proc connector")
 	if err := prepare(fd, receiveBuffer); err != nil {
-		_ = file.Close()
-		return nil, err
+		return nil, errors.Join(err, file.Close())
 	}
-	raw, err := file.SyscallConn()
+	fd, err = unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("opening the netlink socket: %w", err)
+		return nil, errors.Join(fmt.Errorf("opening an eventfd: %w", err), file.Close())
 	}
-	return &socket{file: file, raw: raw}, nil
+	s := &socket{file: file, wake: os.NewFile(uintptr(fd), "end of the proc connector")}
+	raw, rawErr := s.file.SyscallConn()
+	woken, wokenErr := s.wake.SyscallConn()
+	if err := errors.Join(rawErr, wokenErr); err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the netlink socket: %w", err), s.Close())
+	}
+	s.raw, s.woken = raw, woken
+	return s, nil
 }
 
 // prepare sets the socket up, and joins the group last, so that nothing unfiltered gets into the queue.
@@ -85,42 +90,62 @@ func (s *socket) Send(b []byte) error {
 }
 
 func (s *socket) Receive(b []byte, deadline time.Time) (n int, from uint32, err error) {
-	if !deadline.Equal(s.deadline) {
-		if err := s.file.SetReadDeadline(deadline); err != nil {
-			return 0, 0, err
+	closed := s.use(func(fd, wake int32) {
+		for {
+			if n, from, err = receive(int(fd), b); !errors.Is(err, unix.EAGAIN) {
+				return
+			}
+			if err = await(fd, wake, time.Until(deadline)); err != nil {
+				return
+			}
 		}
-		s.deadline = deadline
-	}
-	waitErr := s.raw.Read(func(fd uintptr) bool {
-		n, from, err = receive(int(fd), b)
-		return !errors.Is(err, unix.EAGAIN)
 	})
-	if errors.Is(waitErr, os.ErrDeadlineExceeded) {
-		return s.receiveNow(b)
-	}
-	if waitErr != nil {
-		return 0, 0, waitErr
+	if closed != nil {
+		return 0, 0, closed
 	}
 	return n, from, err
 }
 
-// receiveNow looks into the queue once more: past its deadline, the runtime does not.
-func (s *socket) receiveNow(b []byte) (n int, from uint32, err error) {
-	if rawErr := s.raw.Control(func(fd uintptr) { n, from, err = receive(int(fd), b) }); rawErr != nil {
-		return 0, 0, rawErr
+// use keeps both files open for as long as f runs.
+func (s *socket) use(f func(fd, wake int32)) error {
+	var closed error
+	return errors.Join(s.raw.Control(func(fd uintptr) {
+		closed = s.woken.Control(func(wake uintptr) { f(int32(fd), int32(wake)) })
+	}), closed)
+}
+
+// await waits for something to receive.
+func await(fd, wake int32, d time.Duration) error {
+	if d <= 0 {
+		return os.ErrDeadlineExceeded
 	}
-	if errors.Is(err, unix.EAGAIN) {
-		return 0, 0, os.ErrDeadlineExceeded
+	files := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}, {Fd: wake, Events: unix.POLLIN}}
+	// Rounded up: a poll of 0 ms returns at once.
+	if _, err := unix.Poll(files, int((d+time.Millisecond-1)/time.Millisecond)); err != nil && !errors.Is(err, unix.EINTR) {
+		return err
 	}
-	return n, from, err
+	if files[1].Revents != 0 {
+		return os.ErrClosed
+	}
+	return nil
+}
+
+// Nap keeps its thread, and so costs one wake-up. time.Sleep would give it back to the runtime, which costs three.
+func (s *socket) Nap(d time.Duration) {
+	t := unix.NsecToTimespec(d.Nanoseconds())
+	_ = unix.Nanosleep(&t, nil)
 }
 
 func receive(fd int, b []byte) (n int, from uint32, err error) {
-	n, sender, err := unix.Recvfrom(fd, b, 0)
+	n, sender, err := unix.Recvfrom(fd, b, unix.MSG_DONTWAIT)
 	if netlink, ok := sender.(*unix.SockaddrNetlink); ok {
 		from = netlink.Pid
 	}
 	return n, from, err
 }
 
-func (s *socket) Close() error { return s.file.Close() }
+// Close ends a Receive that waits, and the files once it has returned.
+func (s *socket) Close() error {
+	_, _ = s.wake.Write([]byte{1, 0, 0, 0, 0, 0, 0, 0}) // fails only when it has been closed before
+	return errors.Join(s.file.Close(), s.wake.Close())
+}

@@ -23,10 +23,19 @@ const (
 func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
 	s := report.Section{
 		Title:   "Processor time per exec",
-		How:     fmt.Sprintf("At %d execs a second of processes that can still be read, one watcher after the other.", execsPerSecond),
+		How:     fmt.Sprintf("At %d execs a second of processes that live for %s, one watcher after the other.", execsPerSecond, briefLife),
 		Columns: []string{"per exec", "execs", "rate reached"},
 	}
 	self, err := os.Executable()
+	if err != nil {
+		return s, err
+	}
+	dir, err := os.MkdirTemp("", "bench-agent-")
+	if err != nil {
+		return s, err
+	}
+	defer os.RemoveAll(dir)
+	brief, err := briefProgram(dir)
 	if err != nil {
 		return s, err
 	}
@@ -38,7 +47,7 @@ func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
 		{"forkstat -e exec", []string{"forkstat", "-e", "exec"}},
 		{"extrace", []string{"extrace"}},
 	} {
-		r, per, err := watcherCost(ctx, w.command, report.Scaled(10*execsPerSecond, scale))
+		r, per, err := watcherCost(ctx, w.command, brief, report.Scaled(10*execsPerSecond, scale))
 		if err != nil {
 			return s, fmt.Errorf("%s: %w", w.what, err)
 		}
@@ -52,7 +61,7 @@ func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
 }
 
 // watcherCost runs a watcher while n processes are started, and divides its processor time by all the execs of the machine.
-func watcherCost(ctx context.Context, command []string, n int) (report.Row, time.Duration, error) {
+func watcherCost(ctx context.Context, command, brief []string, n int) (report.Row, time.Duration, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -70,7 +79,7 @@ func watcherCost(ctx context.Context, command []string, n int) (report.Row, time
 	defer stop()
 
 	cpu, began, before := report.ProcessorTime(cmd.Process.Pid), time.Now(), execs.Load()
-	if err := startAtRate(ctx, n); err != nil {
+	if err := startFrom(ctx, asPacer, n, brief); err != nil {
 		return report.Row{}, 0, err
 	}
 	took := time.Since(began)
@@ -119,25 +128,4 @@ func countExecs(ctx context.Context) (*atomic.Int64, func(), error) {
 		}
 	})
 	return &n, func() { _ = feed.Close(); reader.Wait() }, nil
-}
-
-// startAtRate starts n processes, evenly, as far as the machine keeps up.
-func startAtRate(ctx context.Context, n int) error {
-	var running sync.WaitGroup
-	defer running.Wait()
-	ticker := time.NewTicker(time.Second / execsPerSecond)
-	defer ticker.Stop()
-	for range n {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		cmd := exec.CommandContext(ctx, "/bin/sleep", "0.02")
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		running.Go(func() { _ = cmd.Wait() })
-	}
-	return nil
 }

@@ -65,7 +65,7 @@ func countLost(ctx context.Context, seconds string, n int) (int, error) {
 	reader.Go(func() { seen.read(ctx, fs, feed) })
 	defer reader.Wait()
 	defer cancel()
-	if err := startMany(ctx, n, program, seconds); err != nil {
+	if err := startFrom(ctx, asStarter, n, []string{program, seconds}); err != nil {
 		return 0, err
 	}
 	found, err := seen.upTo(ctx, program)

@@ -33,11 +33,14 @@ func command(ctx context.Context) error {
 	scale := flag.Float64("scale", 1, "how much to measure; below 1 is a rehearsal")
 	watchOnly := flag.Bool(asAgent, false, "be the agent that is measured")
 	typed := flag.Bool(asTyped, false, "be the peer at rest; the arguments are a kubeconfig and a Node")
-	starter := flag.Bool(asStarter, false, "start processes; the arguments are how many, the program and its arguments")
+	starter := flag.Int(asStarter, 0, "start so many processes, one after the other; the arguments are the program and its arguments")
+	pacer := flag.Int(asPacer, 0, "start so many processes evenly")
 	flag.Parse()
 	switch {
-	case *starter:
-		return beStarter(ctx, flag.Arg(0), flag.Args()[1:])
+	case *starter > 0:
+		return beStarter(ctx, *starter, flag.Args())
+	case *pacer > 0:
+		return bePacer(ctx, *pacer, flag.Args())
 	case *watchOnly:
 		watchExecs(ctx)
 		return nil

@@ -17,10 +17,12 @@ import (
 const (
 	// needle is the command that is looked for.
 	needle = "bench-needle"
-	// asAgent is the flag that makes this program the agent, asTyped the one that makes it the peer at rest, asStarter what starts processes.
+	// asAgent is the flag that makes this program the agent, asTyped the one that makes it the peer at rest; with asStarter and asPacer it
+	// starts processes.
 	asAgent   = "agent"
 	asTyped   = "typed"
 	asStarter = "starter"
+	asPacer   = "pacer"
 )
 
 // bothLists is a configuration of ordinary size whose entries nothing else on the machine fits.
