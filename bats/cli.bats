@@ -160,6 +160,8 @@ while_pausing() {
   quickest TERM while_pausing
   [ "$status" -eq 143 ]
   [ "$took" -lt 200 ]
+  # A shell cannot catch what was ignored when it started.
+  [ -z "$(trap -p HUP)" ] || cannot "SIGHUP is ignored here, as under nohup"
   quickest HUP while_pausing
   [ "$status" -eq 129 ]
   [ "$took" -lt 200 ]

@@ -12,7 +12,7 @@ import (
 type Patrol struct {
 	FS    *FS
 	Clock clock.WithTicker
-	// Every is how often it is looked whether a read hangs. One that is found still going on twice is given up.
+	// Every is how often it is looked, while processes are read, whether a read hangs. One that is found still going on twice is given up.
 	Every time.Duration
 	// Step says whether there is more to do. It returns soon after the context has ended.
 	Step func(*Scout) bool
@@ -22,12 +22,10 @@ type Patrol struct {
 
 // Run returns when a step says that there is no more to do, or the context ends. It does not wait for reads that hang.
 func (p Patrol) Run(ctx context.Context) {
-	ticker := p.Clock.NewTicker(p.Every)
-	defer ticker.Stop()
 	for {
 		scout := newScout(p.FS)
 		done := p.send(ctx, scout)
-		pid := supervise(ctx, scout, done, ticker.C())
+		pid := p.supervise(ctx, scout, done)
 		if pid == 0 {
 			return
 		}
@@ -45,8 +43,11 @@ func (p Patrol) send(ctx context.Context, scout *Scout) <-chan struct{} {
 	return done
 }
 
-// supervise waits for a scout's end. It gives the process that the scout hangs in, when it does.
-func supervise(ctx context.Context, scout *Scout, done <-chan struct{}, tick <-chan time.Time) (pid int) {
+// supervise waits for a scout's end. It gives the process that the scout hangs in, when it does. There are no ticks while nothing is read:
+// on a machine at rest they would be most of what the agent does.
+func (p Patrol) supervise(ctx context.Context, scout *Scout, done <-chan struct{}) (pid int) {
+	tick := p.Clock.NewTimer(p.Every)
+	defer tick.Stop()
 	var seen int64
 	times := 0
 	for {
@@ -58,14 +59,44 @@ func supervise(ctx context.Context, scout *Scout, done <-chan struct{}, tick <-c
 				<-done
 			}
 			return 0
-		case <-tick:
-			// Twice, since after the whole agent was stopped the first tick comes at once.
-			if at := scout.at.Load(); at != seen || pidOf(at) == 0 {
+		case <-scout.stirred:
+			tick.Reset(p.Every)
+		case <-tick.C():
+			at := scout.at.Load()
+			switch {
+			case at != seen:
 				seen, times = at, 0
-			} else if times++; times >= 2 && scout.giveUp(at) {
-				return pidOf(at)
+			case pidOf(at) == 0 && scout.rest(at):
+				continue
+			case pidOf(at) != 0:
+				// Twice, since after the whole agent was stopped the first tick comes at once.
+				if times++; times >= 2 && scout.giveUp(at) {
+					return pidOf(at)
+				}
 			}
+			tick.Reset(p.Every)
 		}
+	}
+}
+
+// rest has the scout stir the supervisor at its next read, unless it has begun one since it was seen.
+func (s *Scout) rest(at int64) bool {
+	s.resting.Store(true)
+	if s.at.Load() == at {
+		return true
+	}
+	s.resting.Store(false)
+	return false
+}
+
+// stir is called at the beginning of a read, after at has been set: either rest sees that, or this sees that there is rest.
+func (s *Scout) stir() {
+	if !s.resting.Load() || !s.resting.CompareAndSwap(true, false) {
+		return
+	}
+	select {
+	case s.stirred <- struct{}{}:
+	default:
 	}
 }
 

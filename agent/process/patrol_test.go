@@ -4,11 +4,13 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/utils/clock"
+	testclock "k8s.io/utils/clock/testing"
 
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/proctest"
@@ -102,4 +104,45 @@ func TestTooManyBlockedReadsLeaveTheNames(t *testing.T) {
 	}
 	require.Empty(t, sweep(t, fs, substrings("java")))
 	require.Equal(t, []int{10}, sweep(t, fs, commands("java")))
+}
+
+// Once nothing is read there is no more to wake up for, and a read that hangs after that is given up all the same.
+func TestCase19_AReadThatBlocksAfterALongRest(t *testing.T) {
+	tree := proctest.NewTree(t)
+	tree.Add(9, proctest.Process{Comm: "tool"})
+	tree.Block(9, "cmdline")
+	fs := open(t, tree.Root)
+	ticks := testclock.NewFakeClock(time.Now())
+	var scout atomic.Pointer[Scout]
+	next := make(chan int)
+	blocked := make(chan int)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go Patrol{
+		FS: fs, Clock: ticks, Every: time.Second,
+		Step: func(s *Scout) bool {
+			scout.Store(s)
+			pid, more := <-next
+			if more {
+				_, _ = s.Look(pid, substrings("x"))
+			}
+			return more
+		},
+		Blocked: func(pid int) { blocked <- pid },
+	}.Run(ctx)
+	next <- 8 // which does not exist
+	tick := func() {
+		require.Eventually(t, ticks.HasWaiters, 10*time.Second, time.Millisecond)
+		ticks.Step(time.Second)
+	}
+	tick()
+	tick()
+	require.Eventually(t, func() bool { return !ticks.HasWaiters() && scout.Load().resting.Load() }, 10*time.Second, time.Millisecond)
+
+	next <- 9
+	tick()
+	tick()
+	tick()
+	require.Equal(t, 9, <-blocked)
+	close(next)
 }

@@ -31,12 +31,17 @@ type Scout struct {
 	// at is the process being read in its lower half, 0 for none, and the number of reads so far in the upper.
 	at  atomic.Int64
 	own int64 // at as this scout left it
+	// resting says that whoever supervises wants to be stirred by the next read.
+	resting atomic.Bool
+	stirred chan struct{}
 }
 
 // dismissed is the value of at that no scout sets itself.
 const dismissed = -1
 
-func newScout(fs *FS) *Scout { return &Scout{fs: fs, buf: make([]byte, 0, 4096)} }
+func newScout(fs *FS) *Scout {
+	return &Scout{fs: fs, buf: make([]byte, 0, 4096), stirred: make(chan struct{}, 1)}
+}
 
 // Look reads as little of a process as m needs to say no, and all of it otherwise. It gives nil for a process that does not match.
 func (s *Scout) Look(pid int, m *match.Matcher) (*Hit, error) {
@@ -128,6 +133,7 @@ func (s *Scout) begin(pid int) error {
 		return errDismissed
 	}
 	s.own = next
+	s.stir()
 	return nil
 }
 

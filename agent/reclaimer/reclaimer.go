@@ -47,7 +47,7 @@ type Notifier interface {
 // Options of a Reclaimer. All are needed.
 type Options struct {
 	Observer Observer
-	// Beats come from the observer's own loop while it turns, at least one a second.
+	// Beats come from the observer's own loop while it turns, at least one in two seconds.
 	Beats    <-chan struct{}
 	Config   Config
 	Node     Node

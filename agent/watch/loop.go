@@ -14,8 +14,8 @@ import (
 const (
 	// SlowSweep is the time between two sweeps behind the connector.
 	SlowSweep = 20 * time.Second
-	// beat is the time between two signs of life.
-	beat = time.Second
+	// beat is the time between two signs of life, of which the watchdog wants one in ten seconds. Each costs a wake-up.
+	beat = 2 * time.Second
 	// redial is the least time between two attempts to open the feed.
 	redial = 30 * time.Second
 	// lossGap is the least time between the end of a sweep and one that is due because events were lost: under a storm of execs

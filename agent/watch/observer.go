@@ -83,7 +83,7 @@ type Options struct {
 	Poll bool
 	// Dial opens the feed; Connector is the real one.
 	Dial func(context.Context) (Feed, error)
-	// Beat is called by the loop itself, once a second: as long as it is, the loop is alive.
+	// Beat is called by the loop itself, every two seconds: as long as it is, the loop is alive.
 	Beat func()
 }
 

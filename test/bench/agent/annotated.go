@@ -23,8 +23,8 @@ func execToAnnotated(ctx context.Context, scale float64) (_ report.Section, err 
 	s := report.Section{
 		Title: "From exec to annotated",
 		How: "From the call that starts a process, fork included, until a watch of the Node brings the request: agent, API server and etcd are real. " +
-			fmt.Sprintf("Beside it one PATCH of the same size with the same credential, from the call to its answer: after %s without one, as the agent's is, and at once after the last. ", pauseBetween) +
-			"The difference between these two is the machine's own: everything that takes part has gone to sleep.",
+			fmt.Sprintf("Beside it one PATCH of the same size with the same credential, from the call to its answer: after %s of rest, as the agent's is, and at once after the last. ", pauseBetween) +
+			"The difference between these two is the machine's own, which has gone to sleep.",
 		Columns: []string{"p50", "p99", "max", "n"},
 	}
 	stage, err := workstation.NewStage(ctx, needle)
@@ -52,7 +52,7 @@ func execToAnnotated(ctx context.Context, scale float64) (_ report.Section, err 
 	return s, nil
 }
 
-// pauseBetween is about what lies between two requests of the agent here.
+// pauseBetween lets everything that takes part come to rest, as it is when an owner comes back.
 const pauseBetween = 60 * time.Millisecond
 
 const budgetOfAnnotated = "p50 ≤ 5 ms, p99 ≤ 25 ms"
@@ -87,6 +87,7 @@ func annotateOnce(ctx context.Context, stage *workstation.Stage, events <-chan w
 	if err := stage.Await(ctx, "armed"); err != nil {
 		return 0, err
 	}
+	time.Sleep(pauseBetween) // arming brings a sweep
 	drop(events)
 	cmd := exec.CommandContext(ctx, stage.Owner, "60")
 	began := time.Now()
