@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"os/signal"
 	"time"
@@ -17,22 +18,36 @@ import (
 	"github.com/go-logr/logr"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"5spot.finos.org/node-reclaim/test/execs"
 	"5spot.finos.org/node-reclaim/test/workstation"
 )
 
 func main() {
 	duration := flag.Duration("duration", 10*time.Minute, "how long it storms")
 	rate := flag.Int("rate", 1000, "programs started per second")
+	pacer := flag.Bool(asPacer, false, "start programs at that rate until interrupted, and print how many; the arguments are the program and its arguments")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, *duration, *rate)
+	err := command(ctx, *pacer, *duration, *rate)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "storm:", err)
 		os.Exit(1)
 	}
 }
+
+func command(ctx context.Context, pacer bool, duration time.Duration, rate int) error {
+	if !pacer {
+		return run(ctx, duration, rate)
+	}
+	n, err := execs.Pace(ctx, rate, math.MaxInt, flag.Args())
+	fmt.Println(n)
+	return err
+}
+
+// asPacer is the flag that makes this program start others.
+const asPacer = "pacer"
 
 // owner is the program that the owner starts.
 const owner = "storm-owner"

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"5spot.finos.org/node-reclaim/test/workstation"
@@ -21,7 +20,7 @@ const (
 // report is how the agent came through.
 type report struct {
 	duration   time.Duration
-	execs      atomic.Int64
+	execs      int
 	noticed    []time.Duration
 	inOutage   []time.Duration
 	rss        []int // KiB, one after the other
@@ -58,7 +57,7 @@ func (r *report) String() string {
   and in an outage    %d times, written every time: longest %s after the API server was back
   memory (RSS)        %.1f MiB when calm, %.1f MiB in the first half, %.1f MiB in the second (medians), %.1f MiB at most
   goroutines          %d when calm, %d at the end
-`, r.duration, float64(r.execs.Load())/r.duration.Seconds(), len(r.noticed), median(r.noticed).Round(time.Millisecond),
+`, r.duration, float64(r.execs)/r.duration.Seconds(), len(r.noticed), median(r.noticed).Round(time.Millisecond),
 		longest(r.noticed), len(r.inOutage), longest(r.inOutage), mib(r.calm.rss), mib(first), mib(second), mib(slices.Max(r.rss)), r.calm.goroutines, r.goroutines)
 }
 

@@ -4,16 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
-	"sync/atomic"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"5spot.finos.org/node-reclaim/test/execs"
 )
 
 const (
-	// burst is the time between two bursts of programs.
-	burst = 10 * time.Millisecond
 	// upFor and downFor are the API server's: so long at least, and so long at a time.
 	upFor   = 20 * time.Second
 	downFor = 5 * time.Second
@@ -32,7 +34,7 @@ func (s stage) weather(ctx context.Context, duration time.Duration, rate int) (*
 	defer end()
 	all, storming := errgroup.WithContext(over)
 	for _, part := range []func(context.Context) error{
-		func(ctx context.Context) error { return startPrograms(ctx, rate, &r.execs) },
+		func(ctx context.Context) error { return startPrograms(ctx, rate, r) },
 		s.rewriteConfig,
 		func(ctx context.Context) error { return r.sampleMemory(ctx, a) },
 		func(ctx context.Context) error { return s.comeBack(ctx, r) },
@@ -61,17 +63,29 @@ func every(ctx context.Context, interval time.Duration, do func() error) error {
 	}
 }
 
-// startPrograms starts programs that end at once. When the machine cannot keep up, there are fewer.
-func startPrograms(ctx context.Context, rate int, started *atomic.Int64) error {
-	perBurst := max(1, rate*int(burst)/int(time.Second))
-	return every(ctx, burst, func() error {
-		var together errgroup.Group
-		for range perBurst {
-			together.Go(exec.Command("/bin/true").Run)
-		}
-		started.Add(int64(perBurst))
-		return together.Wait()
-	})
+// startPrograms starts programs that end soon, from a process of its own. When the machine cannot keep up, there are fewer.
+func startPrograms(ctx context.Context, rate int, r *report) error {
+	dir, err := os.MkdirTemp("", "storm-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	program, err := execs.Program(dir)
+	if err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	pacer := exec.CommandContext(ctx, self, append([]string{"-" + asPacer, "-rate", strconv.Itoa(rate)}, program...)...)
+	pacer.Cancel = func() error { return pacer.Process.Signal(os.Interrupt) }
+	said, err := pacer.Output()
+	if ctx.Err() == nil {
+		return fmt.Errorf("starting programs: %w", err)
+	}
+	r.execs, err = strconv.Atoi(strings.TrimSpace(string(said)))
+	return err
 }
 
 // rewriteConfig changes what the file means, never that the owner's program is in it.

@@ -13,6 +13,7 @@ import (
 
 	"5spot.finos.org/node-reclaim/agent/connector"
 	"5spot.finos.org/node-reclaim/test/bench/report"
+	"5spot.finos.org/node-reclaim/test/execs"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
 	s := report.Section{
 		Title:   "Processor time per exec",
-		How:     fmt.Sprintf("At %d execs a second of processes that live for %s, one watcher after the other.", execsPerSecond, briefLife),
+		How:     fmt.Sprintf("At %d execs a second of processes that live for %s, one watcher after the other.", execsPerSecond, execs.Life),
 		Columns: []string{"per exec", "execs", "rate reached"},
 	}
 	self, err := os.Executable()
@@ -35,7 +36,7 @@ func cpuPerExec(ctx context.Context, scale float64) (report.Section, error) {
 		return s, err
 	}
 	defer os.RemoveAll(dir)
-	brief, err := briefProgram(dir)
+	brief, err := execs.Program(dir)
 	if err != nil {
 		return s, err
 	}
@@ -72,19 +73,19 @@ func watcherCost(ctx context.Context, command, brief []string, n int) (report.Ro
 	if err := awaitListening(ctx, cmd.Process.Pid); err != nil {
 		return report.Row{}, 0, err
 	}
-	execs, stop, err := countExecs(ctx)
+	counter, stop, err := countExecs(ctx)
 	if err != nil {
 		return report.Row{}, 0, err
 	}
 	defer stop()
 
-	cpu, began, before := report.ProcessorTime(cmd.Process.Pid), time.Now(), execs.Load()
+	cpu, began, before := report.ProcessorTime(cmd.Process.Pid), time.Now(), counter.Load()
 	if err := startFrom(ctx, asPacer, n, brief); err != nil {
 		return report.Row{}, 0, err
 	}
 	took := time.Since(began)
 	<-time.After(time.Second) // what is still in the watcher's queue is its cost, too
-	counted := execs.Load() - before
+	counted := counter.Load() - before
 	per := (report.ProcessorTime(cmd.Process.Pid) - cpu) / time.Duration(max(1, counted))
 	return report.Row{Cells: []string{report.US(per), strconv.FormatInt(counted, 10), fmt.Sprintf("%.0f/s", float64(n)/took.Seconds())}}, per, nil
 }

@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"5spot.finos.org/node-reclaim/test/bench/report"
+	"5spot.finos.org/node-reclaim/test/execs"
 )
 
 func main() {
@@ -40,7 +41,8 @@ func command(ctx context.Context) error {
 	case *starter > 0:
 		return beStarter(ctx, *starter, flag.Args())
 	case *pacer > 0:
-		return bePacer(ctx, *pacer, flag.Args())
+		_, err := execs.Pace(ctx, execsPerSecond, *pacer, flag.Args())
+		return err
 	case *watchOnly:
 		watchExecs(ctx)
 		return nil

@@ -8,8 +8,6 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
-	"syscall"
-	"time"
 )
 
 // starterLanes is how many processes there are at a time. They sleep most of it, so that two leave the machine otherwise idle.
@@ -43,31 +41,4 @@ func beStarter(ctx context.Context, n int, command []string) error {
 	}
 	lanes.Wait()
 	return errors.Join(append(faults, ctx.Err())...)
-}
-
-// bePacer starts execsPerSecond processes a second, as far as the machine keeps up. It does without what os/exec does for its callers, which
-// takes longer than the start itself.
-func bePacer(ctx context.Context, n int, command []string) error {
-	running := 0
-	began := time.Now()
-	for i := 0; i < n && ctx.Err() == nil; i++ {
-		time.Sleep(time.Until(began.Add(time.Duration(i) * time.Second / execsPerSecond)))
-		if _, err := syscall.ForkExec(command[0], command, &syscall.ProcAttr{}); err != nil {
-			return fmt.Errorf("starting %s: %w", command[0], err)
-		}
-		running++
-		for running > 0 && reap(syscall.WNOHANG) {
-			running--
-		}
-	}
-	for running > 0 && reap(0) {
-		running--
-	}
-	return ctx.Err()
-}
-
-// reap takes note of the end of one process. This one has started no others.
-func reap(options int) bool {
-	pid, err := syscall.Wait4(-1, nil, options, nil)
-	return pid > 0 && err == nil
 }

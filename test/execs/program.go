@@ -1,4 +1,5 @@
-package main
+// Package execs has a machine start programs, many a second. It must not know what is measured or tried with them.
+package execs
 
 import (
 	"bytes"
@@ -10,21 +11,21 @@ import (
 	"time"
 )
 
-// briefLife is how long a brief process lives: long enough to be read.
-const briefLife = 20 * time.Millisecond
+// Life is how long one of these processes lives: long enough to be read.
+const Life = 20 * time.Millisecond
 
-// briefProgram makes a program that sleeps for briefLife, and gives its command line. It is as small as a program can be, since two processors
+// Program makes a program that sleeps for Life, and gives its command line. It is as small as a program can be, since two processors
 // do not start a thousand ordinary ones a second: a loader, a C library and their page faults take most of an exec.
-func briefProgram(dir string) ([]string, error) {
+func Program(dir string) ([]string, error) {
 	if runtime.GOARCH != "amd64" {
 		return []string{"/bin/sleep", "0.02"}, nil
 	}
 	path := filepath.Join(dir, "brief")
-	return []string{path}, os.WriteFile(path, briefELF(), 0o700)
+	return []string{path}, os.WriteFile(path, image(), 0o700)
 }
 
-// briefELF is nanosleep(2) and exit(2), and the time to sleep behind them.
-func briefELF() []byte {
+// image is nanosleep(2) and exit(2), and the time to sleep behind them.
+func image() []byte {
 	code := []byte{
 		0xb8, 35, 0, 0, 0, // mov eax, SYS_nanosleep
 		0x48, 0x8d, 0x3d, 13, 0, 0, 0, // lea rdi, [rip+13]: what comes after the code
@@ -45,7 +46,7 @@ func briefELF() []byte {
 		},
 		elf.Prog64{Type: uint32(elf.PT_LOAD), Flags: uint32(elf.PF_R | elf.PF_X), Vaddr: at, Filesz: size, Memsz: size, Align: 0x1000},
 		code,
-		[2]int64{0, briefLife.Nanoseconds()},
+		[2]int64{0, Life.Nanoseconds()},
 	} {
 		_ = binary.Write(&b, binary.LittleEndian, part) // a buffer takes all
 	}
