@@ -110,8 +110,8 @@ func (w wish) mirror(o *observed) *verdict {
 		return unknown(v1alpha1.ReasonStale, "Node %s is not Ready; the agent's last word was %q", w.node.Name, state.State)
 	case state.State == reclaim.StateStandby:
 		return no(v1alpha1.ReasonStandby, "The agent stands by; `5spot-reclaim-agent status` on the machine says why")
-	case state.ConfigHash != w.list.config.Hash():
-		return no(v1alpha1.ReasonConfigPending, "The agent's configuration is %q, the projected one %q", state.ConfigHash, w.list.config.Hash())
+	case state.ConfigHash != w.list.hash:
+		return no(v1alpha1.ReasonConfigPending, "The agent's configuration is %q, the projected one %q", state.ConfigHash, w.list.hash)
 	case state.State == reclaim.StateInert:
 		return no(v1alpha1.ReasonInert, "The agent has nothing to match")
 	}

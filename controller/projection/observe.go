@@ -28,28 +28,30 @@ func (r *Reconciler) wishes(ctx context.Context, key child.ClusterKey, connectio
 	if err != nil {
 		return nil, err
 	}
-	var wishes []wish
+	var ours []*v1alpha1.ScheduledMachine
 	for i := range all.Items {
 		if sm := &all.Items[i]; child.Key(sm) == key {
-			w, err := wishOf(ctx, sm, machines, connection)
-			if err != nil {
-				return nil, err
-			}
-			wishes = append(wishes, w)
+			ours = append(ours, sm)
 		}
+	}
+	projected, err := r.lists.project(key, ours)
+	if err != nil {
+		return nil, err
+	}
+	var wishes []wish
+	for _, sm := range ours {
+		w, err := wishOf(ctx, sm, machines, connection)
+		if err != nil {
+			return nil, err
+		}
+		w.list = projected[sm.UID].list
+		wishes = append(wishes, w)
 	}
 	return wishes, nil
 }
 
 func wishOf(ctx context.Context, sm *v1alpha1.ScheduledMachine, machines []unstructured.Unstructured, connection *child.Connection) (wish, error) {
 	w := wish{sm: sm}
-	if len(sm.Spec.KillIfCommands) > 0 {
-		l, err := project(sm)
-		if err != nil {
-			return w, err
-		}
-		w.list = &l
-	}
 	own := ownMachine(sm, machines)
 	if own == nil || connection == nil {
 		return w, nil

@@ -9,7 +9,6 @@ import (
 
 	"5spot.finos.org/node-reclaim/api/reclaim"
 	"5spot.finos.org/node-reclaim/api/v1alpha1"
-	"5spot.finos.org/node-reclaim/controller/child"
 )
 
 // wish is what one ScheduledMachine wants of its child cluster.
@@ -111,7 +110,7 @@ func (o *observed) projected(w wish) []action {
 	}
 	var actions []action
 	there := o.configs[reclaim.ConfigMapName(w.node.Name)]
-	if there == nil || there.Data[reclaim.ConfigKey] != child.HashText(w.list.text) || there.Labels[v1alpha1.ScheduledMachineLabel] != w.sm.Name {
+	if there == nil || there.Data[reclaim.ConfigKey] != w.list.textHash || there.Labels[v1alpha1.ScheduledMachineLabel] != w.sm.Name {
 		actions = append(actions, action{verb: applyConfig, node: w.node.Name, uid: uidOf(there), machine: w.sm.Name, text: w.list.text})
 	}
 	label, labelled := w.node.Labels[reclaim.LabelAgent]

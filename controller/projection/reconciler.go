@@ -45,6 +45,8 @@ type Reconciler struct {
 	Management types.UID
 	// Wrap is put around the reconciler, to count what it does.
 	Wrap func(controller string, inner reconcile.Reconciler) reconcile.Reconciler
+
+	lists lists
 }
 
 // Identity is the UID of a cluster's Namespace kube-system, which is as old as the cluster.
