@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -55,9 +57,9 @@ func checkCommand(env Env, o *options) *cobra.Command {
 }
 
 func check(env Env, path string) (report, error) {
-	c, err := config.Read(path)
+	c, err := readConfig(path)
 	if err != nil {
-		return report{}, &codedError{ExitUsage, err}
+		return report{}, err
 	}
 	found, err := hits(env, match.New(c))
 	return report{
@@ -71,10 +73,33 @@ func warnings(c reclaim.Config) []string {
 	if c.Inert() {
 		w = append(w, "both lists are empty: nothing is matched")
 	}
-	for _, s := range match.Broad(c) {
-		w = append(w, fmt.Sprintf("match_argv_substrings: %q is short and will match more than programs of that name", s))
+	for _, s := range c.BroadSubstrings() {
+		w = append(w, fmt.Sprintf("match_argv_substrings: %q will match more than programs of that name", s))
+	}
+	if note := blindness(); note != "" {
+		w = append(w, note)
 	}
 	return w
+}
+
+// readConfig tells a machine that has no configuration from a wrong one.
+func readConfig(path string) (reclaim.Config, error) {
+	c, err := config.Read(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no configuration %s, so nothing is asked of this machine; --config names another file", path)
+	}
+	if err != nil {
+		return c, &codedError{ExitUsage, err}
+	}
+	return c, nil
+}
+
+// blindness says what cannot be seen without root; the agent itself is root.
+func blindness() string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return "not root: which program others' processes run is not shown to you, so an entry over 15 bytes may fit more than is said here"
 }
 
 func encodeReport(out io.Writer, r report) error {

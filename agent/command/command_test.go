@@ -58,7 +58,7 @@ func TestCheckListsWhatWouldMatchNow(t *testing.T) {
 	require.Empty(t, h.err.String())
 	require.Equal(t, []string{
 		path + ": good, 1 commands, 2 argument substrings (" + hash(h.out.String()) + ")",
-		`warning: match_argv_substrings: "go" is short and will match more than programs of that name`,
+		`warning: match_argv_substrings: "go" will match more than programs of that name`,
 		`match: PID 42 "java" by match_commands "java"`,
 		`match: PID 44 "vi\xff" by match_argv_substrings "com.intellij"`,
 		"running processes that match: 2", "",
@@ -158,4 +158,22 @@ func TestTheJournalKnowsTheTime(t *testing.T) {
 	require.NoError(t, err)
 	log.LogAttrs(t.Context(), slog.LevelInfo, "hello")
 	require.True(t, strings.HasPrefix(out.String(), "time="))
+}
+
+func TestExplainTellsAThreadFromItsProcess(t *testing.T) {
+	h := newHost(t)
+	h.proc.Add(42, proctest.Process{Comm: "java", Argv: []string{"java"}})
+	thread := filepath.Join(h.proc.Root, "43")
+	require.NoError(t, os.Mkdir(thread, 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(thread, "status"), []byte("Name:\tjava\nTgid:\t42\n"), 0o600))
+	require.Equal(t, ExitFailed, h.run("explain", "--config", h.config(java), "43"))
+	require.Contains(t, h.err.String(), "43 is a thread of process 42: explain that one")
+}
+
+func TestWithoutAConfigurationItIsSaidWhatThatMeans(t *testing.T) {
+	h := newHost(t)
+	for _, args := range [][]string{{"check"}, {"explain", "1"}} {
+		require.Equal(t, ExitUsage, h.run(append(args, "--config", "/no/such.toml")...))
+		require.Contains(t, h.err.String(), "there is no configuration /no/such.toml, so nothing is asked of this machine")
+	}
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"5spot.finos.org/node-reclaim/agent/config"
 	"5spot.finos.org/node-reclaim/agent/match"
 )
 
@@ -21,9 +20,9 @@ func explainCommand(env Env, o *options) *cobra.Command {
 			if err != nil || pid < 1 {
 				return &codedError{ExitUsage, fmt.Errorf("%q is not a process id", args[0])}
 			}
-			c, err := config.Read(o.config)
+			c, err := readConfig(o.config)
 			if err != nil {
-				return &codedError{ExitUsage, err}
+				return err
 			}
 			p, err := look(env, pid)
 			if err != nil {
@@ -46,6 +45,9 @@ func explain(out io.Writer, p match.Process, v match.Verdict) {
 	}
 	fmt.Fprintf(out, "  cgroup:    %q\n", p.Cgroup)
 	fmt.Fprintln(out, conclusion(v))
+	if note := blindness(); note != "" {
+		fmt.Fprintln(out, "warning:", note)
+	}
 }
 
 func conclusion(v match.Verdict) string {

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
 
 	"5spot.finos.org/node-reclaim/agent/match"
 	"5spot.finos.org/node-reclaim/agent/process"
@@ -55,6 +58,9 @@ func hits(env Env, m *match.Matcher) (_ []hit, err error) {
 
 // look reads one process.
 func look(env Env, pid int) (_ match.Process, err error) {
+	if of := processOf(env.Proc, pid); of != pid {
+		return match.Process{}, fmt.Errorf("%d is a thread of process %d: explain that one", pid, of)
+	}
 	fs, err := openProc(env)
 	if err != nil {
 		return match.Process{}, err
@@ -65,4 +71,17 @@ func look(env Env, pid int) (_ match.Process, err error) {
 		return p, fmt.Errorf("there is no process %d", pid)
 	}
 	return p, err
+}
+
+// processOf gives the process that a thread belongs to. /proc has a directory for each thread, too, though it lists none.
+func processOf(proc string, id int) int {
+	status, _ := os.ReadFile(filepath.Join(proc, strconv.Itoa(id), "status")) // who is gone is noticed later
+	for line := range strings.Lines(string(status)) {
+		if tgid, is := strings.CutPrefix(line, "Tgid:"); is {
+			if of, err := strconv.Atoi(strings.TrimSpace(tgid)); err == nil {
+				return of
+			}
+		}
+	}
+	return id
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -17,7 +18,7 @@ func reclaimCommand(env Env, o *options) *cobra.Command {
 		Use:   "reclaim [REASON]...",
 		Short: "Ask for this machine now, without waiting for a program to start",
 		Long: `Puts a request on this machine's Node, as if a program had been started, with the reason "manual: REASON". A request that is there
-already stays. While the API server does not answer, it goes on trying; Ctrl-C gives up.`,
+already stays. Without REASON it says "asked for on the machine itself". While the API server does not answer, it goes on trying; Ctrl-C gives up.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			reason := strings.Join(args, " ")
 			if reason == "" {
@@ -25,6 +26,9 @@ already stays. While the API server does not answer, it goes on trying; Ctrl-C g
 			}
 			request := reclaim.Request{Reason: reclaimer.Manual(reason), At: env.Clock.Now()}
 			n, err := askByHand(cmd.Context(), env, o, request)
+			if errors.Is(err, context.Canceled) {
+				return errors.New("given up before the API server said that the request is stored")
+			}
 			if err != nil {
 				return err
 			}

@@ -67,6 +67,7 @@ func run(ctx context.Context, env Env, o *options, poll bool, log *slog.Logger) 
 	parts.Go(func() { defer unlink(); agent.Run(ctx) })
 	parts.Go(func() { fail(observer.Run(ctx)) })
 	parts.Wait()
+	log.Info("agent stopped")
 	return cause(ctx)
 }
 

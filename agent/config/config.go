@@ -82,6 +82,7 @@ func (f *File) Run(ctx context.Context) {
 		case <-timer.C:
 		case <-f.reload:
 			f.log.Info("configuration reload asked for", "file", f.path)
+			f.loaded = false // whoever asks wants to be told, even if nothing has changed
 		case <-dir.events:
 			dir.settle(ctx)
 		case err := <-dir.faults: // mostly an overflow: one more reason to look

@@ -130,11 +130,14 @@ func (c *Conn) receive() (int, error) {
 
 // patience is how long to wait: not at all where the end of the queue is to be noticed.
 func (c *Conn) patience() time.Time {
-	if c.draining || c.pace.dense {
+	if c.draining || c.gathers() {
 		return time.Unix(1, 0)
 	}
 	return c.deadline
 }
+
+// gathers says that an empty queue is left alone for a moment. Not while an answer is due: however much comes, its absence must be noticed.
+func (c *Conn) gathers() bool { return c.pace.dense && !c.awaited }
 
 func (c *Conn) take(e event) (int, error) {
 	switch {
@@ -162,7 +165,7 @@ func (c *Conn) quiet() error {
 			return errors.Join(ErrOverflow, c.ask())
 		}
 		return ErrOverflow
-	case c.pace.dense:
+	case c.gathers():
 		c.wire.Nap(gather)
 		c.pace.turn(c.now())
 		return nil

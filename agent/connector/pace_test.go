@@ -63,3 +63,28 @@ func TestAnOverflowInAStormIsReported(t *testing.T) {
 	_, err := c.Next()
 	require.ErrorIs(t, err, ErrOverflow)
 }
+
+// flood is a script on which execs come all the time, a thousand a second.
+type flood struct{ *script }
+
+func (f flood) Receive(b []byte, deadline time.Time) (int, uint32, error) {
+	if len(f.queue) == 0 && deadline.After(f.t) {
+		f.t = f.t.Add(time.Millisecond)
+		f.execs(11)
+	}
+	return f.script.Receive(b, deadline)
+}
+
+func (f flood) Nap(d time.Duration) {
+	f.script.Nap(d)
+	f.execs(11, 12)
+}
+
+func TestCase22_AFeedThatIsNotOursInAStorm(t *testing.T) {
+	s := newScript()
+	s.answers = false
+	began := s.t
+	_, err := dial(t.Context(), flood{s}, s.now)
+	require.ErrorIs(t, err, ErrNoAck)
+	require.LessOrEqual(t, s.t.Sub(began), ackTimeout+paceWindow)
+}

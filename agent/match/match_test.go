@@ -20,10 +20,11 @@ func TestCase12_TheAgentNeverMatchesItself(t *testing.T) {
 }
 
 func TestCase10_ShortSubstringsAreBroad(t *testing.T) {
-	require.Equal(t, []string{"vim", "ide"}, Broad(reclaim.Config{
+	c := reclaim.Config{
 		MatchCommands:       []string{"go"}, // compared as a whole: short is fine
-		MatchArgvSubstrings: []string{"vim", "idea", "ide"},
-	}))
+		MatchArgvSubstrings: []string{"vim", "idea", "/opt/x", "steamwebhelper"},
+	}
+	require.Equal(t, []string{"vim", "idea"}, c.BroadSubstrings())
 }
 
 func TestCase14_NothingMatchesAProcessWithoutArguments(t *testing.T) {

@@ -1,7 +1,4 @@
 package match
-
-import "5spot.finos.org/node-reclaim/api/reclaim"
-
 // Ignored names why a process does not count, whatever it is called. Empty: it counts.
 type Ignored string
 
@@ -46,18 +43,4 @@ func ignored(p Process) Ignored {
 		return IgnoredMachinery
 	}
 	return ""
-}
-
-// broadBytes: shorter substrings turn up in paths and options of programs that have nothing to do with the one meant.
-const broadBytes = 4
-
-// Broad lists the substrings of c that are so short that they will match more than was meant.
-func Broad(c reclaim.Config) []string {
-	var broad []string
-	for _, s := range c.MatchArgvSubstrings {
-		if len(s) < broadBytes {
-			broad = append(broad, s)
-		}
-	}
-	return broad
 }
