@@ -1,4 +1,5 @@
 package match
+
 // Ignored names why a process does not count, whatever it is called. Empty: it counts.
 type Ignored string
 
