@@ -13,6 +13,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -28,7 +29,7 @@ func main() {
 	pacer := flag.Bool(asPacer, false, "start programs at that rate until interrupted, and print how many; the arguments are the program and its arguments")
 	flag.Parse()
 	ctrl.SetLogger(logr.Discard())
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := command(ctx, *pacer, *duration, *rate)
 	stop()
 	if err != nil {
