@@ -67,7 +67,8 @@ func run(ctx context.Context, env Env, o *options, poll bool, log *slog.Logger) 
 	parts.Go(func() { defer unlink(); agent.Run(ctx) })
 	parts.Go(func() { fail(observer.Run(ctx)) })
 	parts.Wait()
-	log.Info("agent stopped")
+	n := observer.Counters()
+	log.Info("agent stopped", "execs", n.Execs, "gone", n.Gone, "overflows", n.Overflows, "blocked", n.Blocked)
 	return cause(ctx)
 }
 

@@ -39,6 +39,9 @@ type loop struct {
 
 	blind error
 	said  Rung
+	// saidGone is how many the log knows of, and when it was last told.
+	saidGone   uint64
+	saidGoneAt time.Time
 }
 
 // Run watches until the context ends, and then returns within 100 ms. It fails only when there is no /proc to watch.
@@ -71,6 +74,7 @@ func (l *loop) run() {
 	for {
 		l.options.Beat()
 		l.report()
+		l.reportGone()
 		select {
 		case <-l.ctx.Done():
 			return
@@ -103,6 +107,19 @@ func (l *loop) retarget() {
 	}
 	l.openFeed()
 	l.startSweep()
+}
+
+// goneGap is the least time between two lines about processes that could not be read.
+const goneGap = time.Hour
+
+// reportGone keeps it from being silent that some processes had ended before they could be read: one of them may have been the owner's.
+func (l *loop) reportGone() {
+	gone, now := l.counters.gone.Load(), l.options.Clock.Now()
+	if gone == l.saidGone || now.Sub(l.saidGoneAt) < goneGap {
+		return
+	}
+	l.saidGone, l.saidGoneAt = gone, now
+	l.options.Log.Info("some processes had ended before they could be read", "gone", gone, "execs", l.counters.execs.Load())
 }
 
 // report tells of a change of rung.

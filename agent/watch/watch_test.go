@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,10 @@ func TestAnExecIsSeen(t *testing.T) {
 	}, receive(t, w.Matches()))
 	require.EqualValues(t, 3, w.Counters().Execs)
 	require.EqualValues(t, 1, w.Counters().Gone)
+	w.clock.Step(beat)
+	require.Eventually(t, func() bool {
+		return strings.Contains(w.log.String(), `had ended before they could be read" gone=1 execs=3`)
+	}, 10*time.Second, time.Millisecond)
 }
 
 func TestCase30_WhatRunsAlreadyIsFoundByTheFirstSweep(t *testing.T) {
